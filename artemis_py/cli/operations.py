@@ -90,7 +90,7 @@ def add_actions(
     """Adds them to a command that may have actions of its own, too. Returns their parsers."""
     parsers: list[argparse.ArgumentParser] = []
     for action, (operation, view) in _with_views(word).items():
-        description = operation.sentence if view is None else view.sentence
+        description = _plain(operation.sentence if view is None else view.sentence)
         sentence = description.rstrip(".")
         one = subparsers.add_parser(action, help=sentence[0].lower() + sentence[1:], description=description)
         one.set_defaults(operation=operation, columns=() if view is None else view.fields)
@@ -115,6 +115,11 @@ def _with_views(word: str) -> dict[str, tuple[Operation, View | None]]:
     return actions
 
 
+def _plain(sentence: str) -> str:
+    """As a terminal shows it: the marks around code are for pages."""
+    return sentence.replace("`", "")
+
+
 def _word(operation: Operation) -> str:
     return operation.command.partition(" ")[0]
 
@@ -124,7 +129,7 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Argument) -> None:
         add_new_password(parser)
         return
     name, option = argument.name, f"--{argument.name}"
-    help = argument.sentence.replace("%", "%%")
+    help = _plain(argument.sentence).replace("%", "%%")
     if argument.type == LINES:
         parser.add_argument(name, metavar="FILE", type=Path, help=help)
     elif argument.is_required:

@@ -87,6 +87,13 @@ def test_help_names_every_command(arguments: list[str], capsys: pytest.CaptureFi
     assert all(f"  {name} " in printed for name in cli.COMMANDS)
 
 
+@pytest.mark.parametrize("words", [["schedule"], ["schedule", "ls"], ["queue"], ["queue", "create"]])
+def test_help_has_no_marks_of_pages(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([*words, "--help"])
+    assert "`" not in capsys.readouterr().out
+
+
 def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
     captured = capsys.readouterr()
