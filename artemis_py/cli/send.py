@@ -14,6 +14,7 @@ from typing import Final, final
 from artemis_py.cli.logins import add_stomp, stomp_connection
 from artemis_py.cli.options import count, count_from_one, seconds
 from artemis_py.client.stomp_connection import RefusedError, StompConnection, StompConnectionError
+from artemis_py.config.tables.declarations import SCHEDULES
 from artemis_py.errors import ArtemisError, UsageError
 from artemis_py.stomp.client import ROUTING, ServerFrame
 from artemis_py.stomp.management_requests import SUCCEEDED
@@ -290,7 +291,8 @@ class _Found:
             more = "" if self.queues_max <= len(self.queues) else " and others"
             what = "queue" if len(self.queues) == 1 and not more else "queues"
             which = "it" if self.confirmed == 1 else "they" if count == self.confirmed else f"{count:,} of them"
-            parts.append(f"{which} {_is(count)} on {what} {', '.join(self.queues)}{more}")
+            names = [f"{name} (artemis-py schedule ls)" if name == SCHEDULES else name for name in self.queues]
+            parts.append(f"{which} {_is(count)} on {what} {', '.join(names)}{more}")
             if self._places_taken > 0:
                 parts.append(f"later ones took {self._places_taken:,} of their {self._places_count:,} places there")
         parts += [text for reason, text in _ELSEWHERE.items() if self.reasons[reason]]

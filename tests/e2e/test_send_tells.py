@@ -104,6 +104,10 @@ def _sent(broker: BrokerProcess, *words: str) -> tuple[int, str, str]:
         (["orders"], "orders: it is on queue orders\n"),
         (["orders::orders"], "orders::orders: it is on queue orders\n"),
         (["orders", "--delay", "60"], "orders: it is on queue orders\n"),
+        (
+            ["orders", "--header", "AMQ_SCHEDULED_CRON=0 0 1 1 *"],
+            "orders: it is on queue $schedules (artemis-py schedule ls)\n",
+        ),
         (["orders", "--no-persistent"], "orders: it is on queue orders\n"),
         (["news"], "news: it is on queues news.a, news.b\n"),
         (["news::news.b"], "news::news.b: it is on queue news.b\n"),
