@@ -66,9 +66,8 @@ def started(module: str, *arguments: str, log: Path) -> Iterator[subprocess.Pope
 
 
 def java_below(pid: int) -> int:
-    """The JVM of an application."""
-    [found] = [one for one, line in children(pid).items() if "org.apache.spark.deploy.SparkSubmit" in line]
-    return found
+    """The JVM of an application. What it forks has the same command line for a moment, and comes behind it."""
+    return next(one for one, line in children(pid).items() if "org.apache.spark.deploy.SparkSubmit" in line)
 
 
 class Driver:
