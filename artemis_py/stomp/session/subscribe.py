@@ -45,7 +45,7 @@ _REPLAY_HEADERS: Final = ("x-qpid-replay-period", "replay-period")
 _REPLACE_HEADERS: Final = ("replace",)
 BROWSER: Final = ("browser",)
 _AUTO_CREATE: Final = "auto-create"
-"""``false``: a SUBSCRIBE to a queue that does not exist is refused."""
+"""``false``: a SUBSCRIBE to a queue or an address that does not exist is refused."""
 _BROWSE: Final = "browse"
 _HEADS_HEADERS: Final = ("headers-only",)
 _BOOKMARKS_HEADERS: Final = ("bookmarks",)
@@ -348,6 +348,8 @@ def _queue_for(
         queue_name = durable_queue_name(subscriber, durable_name)
     if permit is not None:
         broker.resolver.ask_to_use(permit, name, queue_name, durable=durable_name is not None)
+    if not creates and name not in broker.addresses:
+        raise NotFoundError(f"There is no address {name}")
     address = broker.resolver.obtain_address(name, MULTICAST, by)
     if durable_name is not None:
         return _durable_queue(broker, subscriber, address, durable_name, selector), durable_name, True

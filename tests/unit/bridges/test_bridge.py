@@ -179,13 +179,20 @@ async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_othe
     it.bridges.cut()
 
 
-@pytest.mark.asyncio
-async def test_a_start_during_a_stop_is_not_lost() -> None:
+async def with_a_message_on_the_way() -> tuple[World, Peer, str]:
+    """A bridge that has sent a message, its peer, which has not confirmed it, and the URI of that."""
     peer = Peer()
     peer.holds = True
-    it = World("", await peer.listen())
+    uri = await peer.listen()
+    it = World("", uri)
     it.send(b"1")
     await it.until(lambda bridge: bool(peer.taken))
+    return it, peer, uri
+
+
+@pytest.mark.asyncio
+async def test_a_start_during_a_stop_is_not_lost() -> None:
+    it, peer, _ = await with_a_message_on_the_way()
     it.bridge.stop(it.world.now_ms)
     assert it.bridge.state == module.STOPPING
     it.bridge.start()
@@ -199,12 +206,7 @@ async def test_a_start_during_a_stop_is_not_lost() -> None:
 @pytest.mark.asyncio
 async def test_a_bridge_that_waits_for_the_one_before_it_may_be_removed() -> None:
     """Nothing connects when the first one has ended."""
-    peer = Peer()
-    peer.holds = True
-    uri = await peer.listen()
-    it = World("", uri)
-    it.send(b"1")
-    await it.until(lambda bridge: bool(peer.taken))
+    it, peer, uri = await with_a_message_on_the_way()
     first = it.bridge
     it.bridges.use(declared("<concurrency>2</concurrency>", uri))
     waits = it.bridges.by_name["b"]
@@ -221,12 +223,7 @@ async def test_a_bridge_that_waits_for_the_one_before_it_may_be_removed() -> Non
 @pytest.mark.parametrize("stops", [False, True])
 async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
     """One bridge at a time, so that messages keep their order; and none if an operator has stopped the last one."""
-    peer = Peer()
-    peer.holds = True
-    uri = await peer.listen()
-    it = World("", uri)
-    it.send(b"1")
-    await it.until(lambda bridge: bool(peer.taken))
+    it, peer, uri = await with_a_message_on_the_way()
     first = it.bridge
     for count in (2, 3):
         it.bridges.use(declared(f"<concurrency>{count}</concurrency>", uri))
