@@ -53,11 +53,11 @@ def on_disk(
 
 
 def send(client: StompSocket, address: str, count: int, size: int = 1000) -> None:
-    """So many messages, all of them confirmed."""
+    """So many messages, all confirmed, every twentieth at once: then no segment of the journal has many more."""
     body = b"x" * size
-    for number in range(count - 1):
-        client.send("SEND", {"destination": f"/queue/{address}", "number": number, **PERSISTENT}, body)
-    client.ask("SEND", {"destination": f"/queue/{address}", "number": count - 1, **PERSISTENT}, body)
+    for number in range(count):
+        say = client.ask if number % 20 == 19 or number == count - 1 else client.send
+        say("SEND", {"destination": f"/queue/{address}", "number": number, **PERSISTENT}, body)
 
 
 def send_until_refused(client: StompSocket, address: str, number: int = 0, size: int = 50_000) -> int:
@@ -213,6 +213,7 @@ def test_history_goes_before_an_acknowledgement_finds_no_room(disk: Path, reserv
         with connected(broker.port) as client:
             send(client, "fails.a", total, 24_000)
         assert take(broker.port, "fails.a", 100) == [str(number) for number in range(100)]
+        eventually("history", lambda: list((disk / "kept").glob("*.log")), bool)
         if reserve == "without":
             (disk / "journal" / "reserve.room").unlink()
         taken = 100

@@ -138,7 +138,12 @@ class SpaceReserve:
         nothing is left. Others may take the freed room, so the caller must retry, and ask again.
         """
         self.ran_out()
-        return self._cut_reserve(size_bytes) or self.remove_one_file()
+        if self._cut_reserve(size_bytes):
+            return True
+        if not self.remove_one_file():
+            return False
+        self.refill()  # at once: whoever fills the disk must not take the rest of the file before the next write
+        return True
 
     def remove_one_file(self) -> bool:
         """Remove one file that nothing waits for; False if there is none."""

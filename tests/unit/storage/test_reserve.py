@@ -49,3 +49,13 @@ def test_a_reserve_with_holes_is_filled(tmp_path: Path) -> None:
     assert room.reserve_bytes == wanted
     assert os.stat(path).st_blocks * 512 >= wanted
     assert not room.is_short
+
+
+def test_what_a_removed_file_frees_is_reserved_at_once(tmp_path: Path) -> None:
+    """Whoever fills the disk took it otherwise, and the next acknowledgement found neither room nor history."""
+    room = SpaceReserve(tmp_path, lambda: None, 1 << 20)
+    room.sources.append(lambda: True)
+    (tmp_path / RESERVE_NAME).unlink()  # what is lost with the file is the room that others had taken
+    assert room.free_room(4096)
+    assert room.reserve_bytes == room.wanted_bytes
+    assert not room.is_short
