@@ -163,19 +163,3 @@ def no_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def flat(step: Callable[[], None], settled: Callable[[], None]) -> None:
-    """``step``, done again and again, leaves no object behind. ``settled`` waits until nothing is under way."""
-    with no_collector():
-        for _ in range(3):
-            step()
-        settled()
-        before = census()
-        for _ in range(STEPS):
-            step()
-        settled()
-        grown = census()
-        grown.subtract(before)
-        left = {name: count for name, count in grown.items() if count >= STEPS}
-        assert not left, f"left behind by {STEPS}: {left}"

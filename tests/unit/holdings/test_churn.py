@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.churn_scripts import Visit, Visits
+from tests.kit.churn_scripts import visits
 from tests.kit.live_server import LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
 
@@ -15,16 +15,6 @@ CORE = """<id-cache-size>20</id-cache-size>
 <address-settings><address-setting match="#"><dead-letter-address>DLQ</dead-letter-address>
 <max-delivery-attempts>1</max-delivery-attempts><id-cache-size>20</id-cache-size></address-setting></address-settings>
 <addresses><address name="DLQ"><anycast><queue name="DLQ" ring-size="2"/></anycast></address></addresses>"""
-
-
-def pay(stage: LiveServer, visit: Visit) -> None:
-    """Carry out one visit."""
-    client = stage.client(http=visit.http)
-    for step in visit.steps:
-        client.send(step.send)
-        if step.awaited:
-            client.expect(step.awaited)
-    client.close()
 
 
 def nobody_is_here(stage: LiveServer) -> bool:
@@ -52,22 +42,22 @@ def clear(stage: LiveServer) -> None:
 @pytest.mark.timeout(120)
 def test_nothing_is_left_behind(stage: LiveServer, request: pytest.FixtureRequest) -> None:
     """All kinds of visits, each with names that were never there before, a few times over."""
-    visits = Visits(request.config.option.seed)
-
-    def come_and_go() -> None:
-        for place in range(len(visits.kinds) + 1):
-            pay(stage, visits.of(place))
-        stage.until(lambda: nobody_is_here(stage), "everybody has left")
-        settled(stage)
-        clear(stage)
-        settled(stage)
-
+    rounds = visits(request.config.option.seed)
     with no_collector():
-        for _ in range(ROUNDS):
-            come_and_go()
-        before, held_before = census(), stage.broker.holdings.by_kind()
-        for _ in range(ROUNDS):
-            come_and_go()
+        for number in range(2 * ROUNDS):
+            if number == ROUNDS:
+                before, held_before = census(), stage.broker.holdings.by_kind()
+            for visit in next(rounds):
+                client = stage.client(http=visit.http)
+                for step in visit.steps:
+                    client.send(step.send)
+                    if step.awaited:
+                        client.expect(step.awaited)
+                client.close()
+            stage.until(lambda: nobody_is_here(stage), "everybody has left")
+            settled(stage)
+            clear(stage)
+            settled(stage)
         grown = census()
         grown.subtract(before)
     left = {name: count for name, count in grown.items() if count >= ROUNDS}

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.churn_scripts import Visits
+from tests.kit.churn_scripts import visits
 from tests.kit.live_server import LiveServer, frame
 from tests.unit.holdings.test_churn import CORE as CORE_OF_CHURN
 from tests.unit.holdings.test_churn import clear, nobody_is_here
@@ -37,11 +37,11 @@ def leave(client: socket.socket, chance: random.Random) -> None:
 @pytest.mark.timeout(120)
 def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRequest) -> None:
     chance = random.Random(request.config.option.seed)
-    visits = Visits(request.config.option.seed)
+    rounds = visits(request.config.option.seed)
     declared = stage.broker.holdings.by_kind()
     here: list[socket.socket] = []
     for _ in range(VISITS):
-        visit = visits.next()
+        visit = chance.choice(next(rounds))
         data = b"".join(step.send for step in visit.steps) + chance.choice([b"", frame("DISCONNECT")])
         client = stage.client(http=visit.http, unread=chance.random() < 0.5)
         client.send(data[: chance.randrange(len(data) + 1)])
