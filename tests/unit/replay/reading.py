@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from artemis_py.config.matching import WildcardSyntax
 from artemis_py.core.replay.replay import Addresses
-from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Logged, Slice, Spot
+from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format.log_events import Published
@@ -66,22 +66,17 @@ class Reading:
             for index in part.select(choice or ALL):
                 logged = part.get(index)
                 assert logged is not None
-                found.append(row_of(logged))
+                message = logged.message
+                found.append((message.lsn, logged.time_ms, message.origin, message.id))
             assert part.end.place > spot.place
             spot = part.end
             between()
         return found
 
 
-def row_of(logged: Logged) -> Row:
-    """What is compared of a message."""
-    message = logged.message
-    return message.lsn, logged.time_ms, message.origin, message.id
-
-
-def told(directories: Sequence[Path]) -> list[Row]:
+def told(folder: Path) -> list[Row]:
     """The same as every other reader of these directories finds it."""
-    events = LogReader(directories).events()
+    events = LogReader([folder / "kept", folder / "journal"]).events()
     return [
         (event.lsn, event.time_ms, event.session, event.kept.message.id)
         for event in events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,18 +32,14 @@ class RetainedBody:
         self._body: LargeBody | None = upload.body
         self.logged = LargeBody(upload.body.number, len(DATA), None, upload.body.checksum)
         """As a record names it."""
-        del upload
-        self.turn()
-
-    def turn(self) -> None:
-        """What was done is on disk."""
         self.store.seal(1, 1)
         self.store.poll()
 
     def let_go(self) -> None:
         """The last queue is done with the message."""
         self._body = None
-        self.turn()
+        self.store.seal(1, 1)
+        self.store.poll()
 
     def read(self, body: LargeBody) -> bytes:
         """All of a body, in two pieces, as it is sent to clients."""
@@ -97,11 +94,7 @@ def test_a_body_that_finds_no_room_among_the_retained_ones_is_still_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = RetainedBody(tmp_path)
-
-    def fail(name: str, _lsn: int) -> None:
-        raise NoSpaceError(f"{name} finds no room")
-
-    monkeypatch.setattr(kept.store, "_retire", fail)
+    monkeypatch.setattr(kept.store, "_retire", Mock(side_effect=NoSpaceError("it finds no room")))
     kept.let_go()
     assert kept.read(kept.held()) == DATA
 

@@ -32,14 +32,6 @@ class Archive(Desk):
         """The log as it is now."""
         return Reading(self.journal, self.folder / "journal", self.retention)
 
-    def told(self) -> list[tuple[int, int, int, int]]:
-        """Its messages, as other readers find them."""
-        return told([self.folder / "kept", self.folder / "journal"])
-
-    def retire(self, number: int) -> None:
-        """Move a segment to the retained log."""
-        self.retention.retire(segment_name(number))
-
     def publish(self, count: int) -> None:
         """Messages, each in a batch."""
         for _ in range(count):
@@ -62,12 +54,12 @@ def test_segments_that_move_while_they_are_read(tmp_path: Path) -> None:
     def move() -> None:
         number = next(moved, None)
         if number is not None and number % 2:
-            archive.retire(number)
+            archive.retention.retire(segment_name(number))
         elif number is not None:
             archive.move(number)
             archive.retention._list()
 
-    expected = archive.told()
+    expected = told(tmp_path)
     assert reading.rows(SLICE, between=move) == expected
     assert reading.rows(SLICE) == expected
     assert next(moved, None) is None
@@ -76,7 +68,7 @@ def test_segments_that_move_while_they_are_read(tmp_path: Path) -> None:
 def test_a_segment_that_has_moved_and_is_not_noted(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.keep(3)
-    reading, expected = archive.reading(), archive.told()
+    reading, expected = archive.reading(), told(tmp_path)
     archive.move(1)
     found = reading.slice(Spot(1, FILE_HEADER_BYTES))
     assert not found.is_gone
@@ -88,13 +80,13 @@ def test_what_retention_has_removed_is_gone_and_the_rest_begins_with_its_first_l
     archive = Archive(tmp_path)
     archive.write(6)
     assert archive.numbers[:4] == [1, 2, 3, 4]
-    reading, before = archive.reading(), archive.told()
+    reading, before = archive.reading(), told(tmp_path)
     archive.retention.give_up_oldest()
     assert reading.slice(Spot(1, FILE_HEADER_BYTES)).is_gone
     assert reading.log.after(0) is None
     assert reading.log.beginning().place == (2, FILE_HEADER_BYTES)
     first_lsn = reading.log.first_lsn()
-    left = archive.told()
+    left = told(tmp_path)
     assert before[-len(left) :] == left
     assert before[-len(left) - 1][0] < first_lsn <= left[0][0]
     spot = reading.log.after(first_lsn - 1)
@@ -106,7 +98,7 @@ def test_a_segment_that_somebody_else_removed_is_gone_and_what_follows_it_is_nam
     archive = Archive(tmp_path)
     archive.write(6)
     assert archive.numbers[:4] == [1, 2, 3, 4]
-    reading, before = archive.reading(), archive.told()
+    reading, before = archive.reading(), told(tmp_path)
     path = archive.retention.path_of(2)
     assert path is not None
     path.unlink()
@@ -130,8 +122,8 @@ def test_a_time_after_the_clock_was_set_back(tmp_path: Path, rng: Random) -> Non
         if turn == 40:
             archive.start()
     for number in (1, 2, 3):
-        archive.retire(number)
-    reading, expected = archive.reading(), archive.told()
+        archive.retention.retire(segment_name(number))
+    reading, expected = archive.reading(), told(tmp_path)
     begins = [reading.log.after(lsn - 1) for lsn, *_ in expected]
     for time_ms in {row[1] for row in expected}:
         first = next(place for place, row in enumerate(expected) if row[1] >= time_ms)
@@ -154,7 +146,7 @@ def test_a_time_in_a_retained_segment_without_an_index(tmp_path: Path) -> None:
     text = beside.read_bytes()
     beside.unlink()
     for number in (1, 2, 3):
-        archive.retire(number)
+        archive.retention.retire(segment_name(number))
     log = archive.reading().log
     assert log.since(archive.now_ms + 1).segment == 1
     assert log.since(archive.now_ms + HOUR_MS + 1).segment == 2
@@ -171,7 +163,7 @@ def test_a_torn_write_is_no_part_of_the_log(tmp_path: Path, cut_bytes: int) -> N
     archive = Archive(tmp_path)
     archive.keep(2)
     archive.publish(2)
-    expected = archive.told()
+    expected = told(tmp_path)
     path = tmp_path / "journal" / archive.journal.segments[-1].name
     *_, batch, one = archive.records(path)
     with path.open("r+b") as file:
@@ -181,8 +173,8 @@ def test_a_torn_write_is_no_part_of_the_log(tmp_path: Path, cut_bytes: int) -> N
     reading = archive.reading()
     assert reading.rows(SLICE) == expected
     archive.keep(2)
-    assert reading.rows(SLICE) == archive.told()
-    assert len(archive.told()) > len(expected)
+    assert reading.rows(SLICE) == told(tmp_path)
+    assert len(told(tmp_path)) > len(expected)
     assert reading.said == []
 
 
@@ -190,9 +182,9 @@ def test_damage_is_passed_over_and_told_once(tmp_path: Path) -> None:
     """The messages before and behind it are shown."""
     archive = Archive(tmp_path)
     archive.keep(4)
-    expected = archive.told()
+    expected = told(tmp_path)
     for number in (1, 2):
-        archive.retire(number)
+        archive.retention.retire(segment_name(number))
     path = archive.retention.path_of(2)
     assert path is not None
     victim = archive.records(path)[len(archive.records(path)) // 2]
@@ -210,8 +202,8 @@ def test_damage_is_passed_over_and_told_once(tmp_path: Path) -> None:
 def test_a_length_that_is_damaged_hides_nothing_behind_it(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.keep(4)
-    expected = archive.told()
-    archive.retire(1)
+    expected = told(tmp_path)
+    archive.retention.retire(segment_name(1))
     path = archive.retention.path_of(1)
     assert path is not None
     records = archive.records(path)
@@ -226,9 +218,9 @@ def test_a_length_that_is_damaged_hides_nothing_behind_it(tmp_path: Path) -> Non
 def test_a_header_that_is_damaged_does_not_matter(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     archive.keep(4)
-    expected = archive.told()
+    expected = told(tmp_path)
     for number in (1, 2):
-        archive.retire(number)
+        archive.retention.retire(segment_name(number))
     path = archive.retention.path_of(1)
     assert path is not None
     data = bytearray(path.read_bytes())
@@ -265,7 +257,7 @@ def test_only_the_parts_with_an_address_are_read(tmp_path: Path) -> None:
         archive.journal.records.published(one, [1], 0)
         archive.turn()
     archive.keep(2)
-    expected = {row[0] for row in archive.told()}
+    expected = {row[0] for row in told(tmp_path)}
     journal = tmp_path / "journal"
     for path in sorted(journal.glob("artemis-journal-*.log"))[:-1]:
         fields = index_beside(path)

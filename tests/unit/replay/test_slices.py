@@ -24,7 +24,7 @@ def made(folder: Path, rng: Random, turns: int = TURNS) -> tuple[Story, Reading]
 
 def test_every_message_once_with_slices_of_any_size(tmp_path: Path, rng: Random) -> None:
     _, reading = made(tmp_path, rng)
-    expected = told([tmp_path / "kept", tmp_path / "journal"])
+    expected = told(tmp_path)
     assert len(expected) > TURNS
     assert len({session for _, _, session, _ in expected}) > 1
     assert reading.log.end()[0] - reading.log.beginning().segment > 3, "too few segments"
@@ -35,7 +35,7 @@ def test_every_message_once_with_slices_of_any_size(tmp_path: Path, rng: Random)
 
 def test_from_any_lsn_on(tmp_path: Path, rng: Random) -> None:
     _, reading = made(tmp_path, rng)
-    expected = told([tmp_path / "kept", tmp_path / "journal"])
+    expected = told(tmp_path)
     for lsn in range(0, reading.log.durable_lsn + 2, 7):
         spot = reading.log.after(lsn)
         assert spot is not None
@@ -45,7 +45,7 @@ def test_from_any_lsn_on(tmp_path: Path, rng: Random) -> None:
 
 def test_from_any_time_on(tmp_path: Path, rng: Random) -> None:
     _, reading = made(tmp_path, rng)
-    expected = told([tmp_path / "kept", tmp_path / "journal"])
+    expected = told(tmp_path)
     for _, time_ms, _, _ in expected[::10]:
         found = reading.rows(spot=reading.log.since(time_ms))
         assert [row for row in found if row[1] >= time_ms] == [row for row in expected if row[1] >= time_ms]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.replay.bookmarks import Bounds
@@ -16,26 +16,6 @@ from tests.kit.in_process import InProcessBroker, configuration
 from tests.unit.core.made_log import MadeLog
 
 
-@dataclass(eq=False)
-class Replaying:
-    """A client's part of its replays: its room, and what was written."""
-
-    room: int = 0
-    written: list[int] = field(default_factory=list)
-
-    def room_bytes(self, durable_lsn: int) -> int:
-        return self.room
-
-    def write(self, replay: Replay, now_ms: int) -> None:
-        self.written += [entry.message.lsn for entry in replay.outbox]
-        replay.outbox.clear()
-
-
-def client_of(replaying: Replaying) -> Any:
-    session = SimpleNamespace(is_open=True, subscriptions=SimpleNamespace(replaying=replaying))
-    return SimpleNamespace(session=session, socket=SimpleNamespace(writable=True), is_dirty=True)
-
-
 def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_before() -> None:
     world = InProcessBroker(configuration())
     broker, log = world.broker, MadeLog()
@@ -44,12 +24,18 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
     durability: Any = SimpleNamespace(durable_lsn=1)
     turns = ReplayTurns(manager, fills, durability, world.turns.output, world.turns.isolation)
     log.append("a")
-    replaying = Replaying()
+    written: list[int] = []
+    replaying = Mock(**{"room_bytes.return_value": 0})
+    replaying.write.side_effect = lambda replay, _: written.extend(
+        replay.outbox.pop(0).message.lsn for _ in range(len(replay.outbox))
+    )
+    session = SimpleNamespace(is_open=True, subscriptions=SimpleNamespace(replaying=replaying))
+    client: Any = SimpleNamespace(session=session, socket=SimpleNamespace(writable=True), is_dirty=True)
     replays: list[Replay] = []
     for number in (1, 2):
         addresses = Addresses(("a",), broker.config.wildcards)
         choice = Consumer(number, None, settles=True, destructive=False)
-        replay = Replay(number, client_of(replaying), 0, addresses, Bounds(0, -1), choice, pace_of(None, None))
+        replay = Replay(number, client, 0, addresses, Bounds(0, -1), choice, pace_of(None, None))
         manager.open(replay, world.now_ms)
         replays.append(replay)
 
@@ -61,10 +47,10 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
     assert sorted(manager.behind_receipts) == [1, 2]
     manager.close(replays[0])
     assert list(manager.behind_receipts) == [2]
-    replaying.room = 1000
+    replaying.room_bytes.return_value = 1000
     turn()
-    assert replaying.written == []
+    assert written == []
     durability.durable_lsn = 2
     turn()
-    assert replaying.written == [log.last_lsn]
+    assert written == [log.last_lsn]
     assert not manager.behind_receipts
