@@ -19,7 +19,7 @@ STREAM = (
 )
 
 
-def chunks_of(data: bytes, size: int) -> list[bytes]:
+def chunks_of(data: bytes, size: int = 65536) -> list[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
@@ -147,17 +147,6 @@ def test_one_zero_reads_on_after_a_bad_line() -> None:
 # ---- limits: an endless stream of anything ends in an error, soon ------------------------------------
 
 
-def bytes_until_error(one: Parser, start: bytes, more: bytes, bytes_max: int) -> int:
-    """How much the parser takes of ``start`` followed by ``more`` for ever."""
-    one.feed(start)
-    taken = len(start)
-    while one.error is None:
-        assert taken <= bytes_max, f"{taken} bytes taken, and no error"
-        one.feed(more)
-        taken += len(more)
-    return taken
-
-
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 @pytest.mark.parametrize(
     ("start", "more"),
@@ -172,7 +161,13 @@ def bytes_until_error(one: Parser, start: bytes, more: bytes, bytes_max: int) ->
 )
 def test_an_endless_stream_is_refused(version: str, start: bytes, more: bytes) -> None:
     one = parser(version, maxHeaderBytes=2000, maxHeaderLineBytes=500, maxHeaders=50, maxBodyBytes=2000)
-    assert bytes_until_error(one, start, more, 2200) <= 2200
+    one.feed(start)
+    taken = len(start)
+    while one.error is None:
+        assert taken <= 2200, "no error"
+        one.feed(more)
+        taken += len(more)
+    assert taken <= 2200
 
 
 def test_an_announced_body_is_refused_before_it_comes() -> None:

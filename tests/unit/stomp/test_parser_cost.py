@@ -11,20 +11,12 @@ from artemis_py.stomp.wire.parser import Parser
 from tests.kit.broker_frames import feed_all, parser
 from tests.kit.core import lines_run
 from tests.kit.cost import cpu_s
+from tests.unit.stomp.test_parser import chunks_of
 
 LF_FRAME = b"SEND\ndestination:/queue/x\nfoo:bar\n\nhello\0"
 CRLF_FRAME = LF_FRAME.replace(b"\n", b"\r\n")
-READ_BYTES = 65536
 LONG = 10
 """How many times as long the longer input is."""
-
-
-def _read(data: bytes) -> list[bytes]:
-    return [data[start : start + READ_BYTES] for start in range(0, len(data), READ_BYTES)]
-
-
-def _bytes(data: bytes) -> list[bytes]:
-    return [data[place : place + 1] for place in range(len(data))]
 
 
 def _unique(count: int, frame: bytes) -> bytes:
@@ -33,31 +25,31 @@ def _unique(count: int, frame: bytes) -> bytes:
 
 LARGE = "a body in large pieces"
 INPUTS: dict[str, Callable[[int], list[bytes]]] = {
-    "frames": lambda n: _read(LF_FRAME * 4 * n),
-    "frames with CR LF": lambda n: _read(CRLF_FRAME * 4 * n),
-    "frames that differ": lambda n: _read(_unique(4 * n, LF_FRAME)),
-    "frames with CR LF that differ": lambda n: _read(_unique(4 * n, CRLF_FRAME)),
-    "both line ends by turns": lambda n: _read((LF_FRAME + CRLF_FRAME) * 2 * n),
-    "one LF frame, then CR LF": lambda n: _read(LF_FRAME + CRLF_FRAME * 4 * n),
-    "CR LF, then one LF frame": lambda n: _read(CRLF_FRAME * 4 * n + LF_FRAME),
-    "CRs in bodies": lambda n: _read(LF_FRAME.replace(b"hello", b"\r") * 4 * n),
-    "empty lines in bodies": lambda n: _read(CRLF_FRAME.replace(b"hello", b"\n\n\r\n\r\n") * 4 * n),
-    "receipts": lambda n: _read(_unique(4 * n, b"SEND\ndestination:/queue/x\nreceipt:bar\n\nhello\0")),
-    "acknowledgements": lambda n: _read(b"ACK\nid:1-%d\n\n\0" % n * 8 * n),
-    "acknowledgements with CR LF": lambda n: _read(b"ACK\r\nid:1-1\r\n\r\n\0" * 8 * n),
-    "line feeds": lambda n: _read(b"\n" * 200 * n),
-    "CR LFs": lambda n: _read(b"\r\n" * 100 * n),
-    "CR LFs byte by byte": lambda n: _bytes(b"\r\n" * 20 * n),
-    "frames byte by byte": lambda n: _bytes(LF_FRAME * n),
-    "headers byte by byte": lambda n: _bytes(b"SEND\n" + b"a:b\n" * 10 * n),
-    "headers with CR LF byte by byte": lambda n: _bytes(b"SEND\r\n" + b"a:b\r\n" * 8 * n),
-    "CRs among headers byte by byte": lambda n: _bytes(b"SEND\n" + b"\r" * 40 * n),
-    "a body with a length, byte by byte": lambda n: _bytes(
-        b"SEND\ndestination:x\ncontent-length:%d\n\n" % (40 * n) + b"x" * 40 * n + b"\0"
+    "frames": lambda n: chunks_of(LF_FRAME * 4 * n),
+    "frames with CR LF": lambda n: chunks_of(CRLF_FRAME * 4 * n),
+    "frames that differ": lambda n: chunks_of(_unique(4 * n, LF_FRAME)),
+    "frames with CR LF that differ": lambda n: chunks_of(_unique(4 * n, CRLF_FRAME)),
+    "both line ends by turns": lambda n: chunks_of((LF_FRAME + CRLF_FRAME) * 2 * n),
+    "one LF frame, then CR LF": lambda n: chunks_of(LF_FRAME + CRLF_FRAME * 4 * n),
+    "CR LF, then one LF frame": lambda n: chunks_of(CRLF_FRAME * 4 * n + LF_FRAME),
+    "CRs in bodies": lambda n: chunks_of(LF_FRAME.replace(b"hello", b"\r") * 4 * n),
+    "empty lines in bodies": lambda n: chunks_of(CRLF_FRAME.replace(b"hello", b"\n\n\r\n\r\n") * 4 * n),
+    "receipts": lambda n: chunks_of(_unique(4 * n, b"SEND\ndestination:/queue/x\nreceipt:bar\n\nhello\0")),
+    "acknowledgements": lambda n: chunks_of(b"ACK\nid:1-%d\n\n\0" % n * 8 * n),
+    "acknowledgements with CR LF": lambda n: chunks_of(b"ACK\r\nid:1-1\r\n\r\n\0" * 8 * n),
+    "line feeds": lambda n: chunks_of(b"\n" * 200 * n),
+    "CR LFs": lambda n: chunks_of(b"\r\n" * 100 * n),
+    "CR LFs byte by byte": lambda n: chunks_of(b"\r\n" * 20 * n, 1),
+    "frames byte by byte": lambda n: chunks_of(LF_FRAME * n, 1),
+    "headers byte by byte": lambda n: chunks_of(b"SEND\n" + b"a:b\n" * 10 * n, 1),
+    "headers with CR LF byte by byte": lambda n: chunks_of(b"SEND\r\n" + b"a:b\r\n" * 8 * n, 1),
+    "CRs among headers byte by byte": lambda n: chunks_of(b"SEND\n" + b"\r" * 40 * n, 1),
+    "a body with a length, byte by byte": lambda n: chunks_of(
+        b"SEND\ndestination:x\ncontent-length:%d\n\n" % (40 * n) + b"x" * 40 * n + b"\0", 1
     ),
-    "a body without a length, byte by byte": lambda n: _bytes(b"SEND\ndestination:x\n\n" + b"x" * 40 * n + b"\0"),
-    LARGE: lambda n: _read(b"SEND\ndestination:x\n\n" + b"x" * 4000 * n + b"\0"),
-    "bad frames": lambda n: _read(b"NO SUCH FRAME\n\n\0" * 8 * n),
+    "a body without a length, byte by byte": lambda n: chunks_of(b"SEND\ndestination:x\n\n" + b"x" * 40 * n + b"\0", 1),
+    LARGE: lambda n: chunks_of(b"SEND\ndestination:x\n\n" + b"x" * 4000 * n + b"\0"),
+    "bad frames": lambda n: chunks_of(b"NO SUCH FRAME\n\n\0" * 8 * n),
 }
 LIMITS = {"maxHeaderBytes": 10**7, "maxHeaderLineBytes": 10**7, "maxHeaders": 10**6, "stompMinLargeMessageSize": -1}
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.dialect import Dialect
-from artemis_py.stomp.wire.frames import LargeSend, Send
+from artemis_py.stomp.wire.frames import LargeSend
 from artemis_py.stomp.wire.parser import Parser
-from artemis_py.storage.bodies import LargeStore, Upload
+from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.format.names import body_name
 from tests.kit.broker_frames import acceptor
 from tests.kit.committer import SteppedCommitter
@@ -32,10 +32,9 @@ class Reading:
         self._writer = SteppedCommitter(lambda: None)
         self._store = LargeStore(self.disk, self._writer, SteppedCommitter(lambda: None))
         dialect = Dialect("1.2", acceptor(stompMinLargeMessageSize=LIMIT, **params))
-        self.parser = Parser(dialect, BodyRules(dialect.limits, self._upload))
-
-    def _upload(self, send: Send) -> Upload:
-        return self._store.begin(durable=send.shape.persistent)
+        self.parser = Parser(
+            dialect, BodyRules(dialect.limits, lambda send: self._store.begin(durable=send.shape.persistent))
+        )
 
     def feed(self, data: bytes) -> list[tuple[bool, bytes]]:
         """Of each SEND that is complete: whether its body is in a file, and the body."""
