@@ -89,9 +89,9 @@ def head_of(address: str = "a", *, priority: int = 4, persistent: bool = False, 
     )
 
 
-def entry_of(priority: int = 4, id: int = 1, body: bytes = b"") -> Entry:
-    """An entry of a message that belongs to no broker."""
-    return Entry(Message(head_of(priority=priority), body, id, NOW_MS, 0, Account(), 0))
+def entry_of(priority: int = 4, id: int = 1, body: bytes = b"", **head: Any) -> Entry:
+    """An entry of a message that belongs to no broker; ``head`` is what ``head_of`` takes."""
+    return Entry(Message(head_of(priority=priority, **head), body, id, NOW_MS, 0, Account(), 0))
 
 
 def send(

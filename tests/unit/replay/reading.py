@@ -10,6 +10,7 @@ from artemis_py.core.replay.replay import Addresses
 from artemis_py.replay_log import SLICE_BYTES, AddressChoice, Slice, Spot
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import FileDisk
+from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.journal.journal import Journal
@@ -30,15 +31,17 @@ ALL = chosen("#")
 
 
 class Reading:
-    """A log and what was said about it. Slices are read at once."""
+    """A log and what was said about it. Slices are read at once, unless ``reader`` waits."""
 
-    def __init__(self, journal: Journal, directory: Path, retention: Retention) -> None:
+    def __init__(
+        self, journal: Journal, directory: Path, retention: Retention, reader: Committer | None = None
+    ) -> None:
         self.said: list[str] = []
         self.read_bytes = 0
         self.files = RetainedFiles(directory, retention)
         large = LargeStore(FileDisk(directory.with_name("large")), ImmediateCommitter(), ImmediateCommitter())
-        readers = ImmediateCommitter(), ImmediateCommitter()
-        self.log = RetainedReplayLog(journal, self.files, large, *readers, self.said.append)
+        reader = reader or ImmediateCommitter()
+        self.log = RetainedReplayLog(journal, self.files, large, reader, reader, self.said.append)
 
     def slice(self, spot: Spot, size_bytes: int = SLICE_BYTES, choice: AddressChoice | None = None) -> Slice:
         """What is read at a spot, wholly scanned; read again if its first record is larger than that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -13,17 +14,21 @@ from artemis_py.core.replay.recovery_points import Backfills
 from artemis_py.core.replay.replay import Addresses, Replay, pace_of
 from artemis_py.server.replays import ReplayTurns
 from tests.kit.in_process import InProcessBroker, configuration
-from tests.unit.core.made_log import MadeLog
+from tests.kit.journal_story import message
+from tests.kit.journal_with_cursors import JournalWithCursors
+from tests.unit.replay.reading import Reading
 
 
-def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_before() -> None:
+def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_before(tmp_path: Path) -> None:
     world = InProcessBroker(configuration())
-    broker, log = world.broker, MadeLog()
+    kept = JournalWithCursors(tmp_path)
+    broker, log = world.broker, Reading(kept.journal, tmp_path / "journal", kept.retention).log
     manager = Replays(log, broker.holdings, broker.clock, broker.config.wildcards)
     fills = Backfills(broker.host, broker.bindings, broker.registry, manager)
     durability: Any = SimpleNamespace(durable_lsn=1)
     turns = ReplayTurns(manager, fills, durability, world.turns.output, world.turns.isolation)
-    log.append("a")
+    lsn = kept.journal.records.published(message(1), [], 0)
+    kept.turn()
     written: list[int] = []
     replaying = Mock(**{"room_bytes.return_value": 0})
     replaying.write.side_effect = lambda replay, _: written.extend(
@@ -52,5 +57,5 @@ def test_who_waits_behind_receipts_goes_on_when_they_are_durable_and_may_leave_b
     assert written == []
     durability.durable_lsn = 2
     turn()
-    assert written == [log.last_lsn]
+    assert written == [lsn]
     assert not manager.behind_receipts
