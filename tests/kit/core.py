@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, Final
+from unittest.mock import Mock
 
 from artemis_py.config.settings import (
     AddressConfig,
@@ -23,8 +24,8 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
-from artemis_py.record_log import MemoryLog, RecordLog
-from artemis_py.selector import Selector, compile_selector
+from artemis_py.record_log import MemoryLog, PageLog, RecordLog, RecoveredState
+from artemis_py.selector import compile_selector
 
 NOW_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
@@ -48,9 +49,13 @@ def broker_of(
     diverts: Sequence[DivertConfig] = (),
     addresses: Sequence[str] = (),
     log: RecordLog | None = None,
+    kept: RecoveredState | None = None,
+    pages: PageLog | None = None,
     **core: Any,
 ) -> Broker:
-    """A broker with these queues, settings by match, diverts, and multicast addresses without queues."""
+    """A broker with these queues, settings by match, diverts, and multicast addresses without queues, on what another
+    one has ``kept``.
+    """
     declared: dict[str, list[QueueConfig]] = {name: [] for name in addresses}
     for queue in queues:
         declared.setdefault(queue.address, []).append(queue)
@@ -69,7 +74,7 @@ def broker_of(
         diverts=tuple(diverts),
         **core,
     )
-    return Broker(config, log or MemoryLog(), NOW_MS)
+    return Broker(config, log or MemoryLog(), NOW_MS, kept, pages)
 
 
 def head_of(address: str = "a", *, priority: int = 4, persistent: bool = False, **headers: str) -> Head:
@@ -181,27 +186,14 @@ def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
     return [entry.message.head.properties for entry in broker.queues[queue].contents.order]
 
 
-class CountedSelector:
-    """Evaluates and counts."""
-
-    def __init__(self, text: str) -> None:
-        self._inner = compile_selector(text)
-        self.text = text
-        self.identifiers = self._inner.identifiers
-        self.count = 0
-
-    def matches(self, lookup: Any) -> bool:
-        """Count, and answer."""
-        self.count += 1
-        return self._inner.matches(lookup)
-
-
-def counting(consumer: Consumer, text: str) -> CountedSelector:
-    """Have the consumer ask a selector that counts."""
-    selector = CountedSelector(text)
-    replaced: Selector = selector  # type: ignore[assignment]
-    consumer.selector = replaced
-    return selector
+def counting(consumer: Consumer) -> Mock:
+    """Whose ``call_count`` is how often the consumer's selector is asked from now on."""
+    selector = consumer.selector
+    assert selector is not None
+    asked = Mock(side_effect=selector.matches)
+    counted: Any = SimpleNamespace(text=selector.text, identifiers=selector.identifiers, matches=asked)
+    consumer.selector = counted
+    return asked
 
 
 def lines_run(work: Callable[[], object]) -> int:

@@ -6,14 +6,11 @@ from collections.abc import Generator
 from random import Random
 from typing import Any
 
-from artemis_py.config.settings import AddressConfig, BrokerConfig, QueueConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.broker import Broker
 from artemis_py.core.operations.messages import Change
 from artemis_py.core.queue.queue import Queue
-from artemis_py.record_log import RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
-from tests.kit.core import NOW_MS, write
+from tests.kit.core import NOW_MS, broker_of, queue_config, write
 from tests.kit.disk import SimDisk
 from tests.kit.managed import managed_by
 
@@ -46,27 +43,13 @@ class PagedBench:
             "address_full_policy": "PAGE", "max_size_messages": messages_max, "page_size_bytes": 400,
             "dead_letter_address": "graves", "expiry_address": "late", "max_delivery_attempts": 2, **(settings or {}),
         }  # fmt: skip
-        config = BrokerConfig(
-            addresses=tuple(
-                AddressConfig(
-                    name=address if name == "q" else name,
-                    routing_types=("ANYCAST",),
-                    queues=(
-                        QueueConfig(
-                            name=name,
-                            address=address if name == "q" else name,
-                            routing_type="ANYCAST",
-                            **((queue or {}) if name == "q" else {}),
-                        ),
-                    ),
-                )
-                for name in QUEUES
-            ),
-            address_settings=SettingsRepository(
-                [SettingsEntry(match="q.#", values=values), SettingsEntry(match="other", values=other or {})]
-            ),
+        self.broker = broker_of(
+            queue_config("q", address, "ANYCAST", **(queue or {})),
+            *(queue_config(name, name, "ANYCAST") for name in QUEUES[1:]),
+            settings={"q.#": values, "other": other or {}},
+            log=self.log,
+            pages=self.files,
         )
-        self.broker = Broker(config, self.log, self.now_ms, RecoveredState(), self.files)
         self.managed = managed_by(self.broker, lambda: self.now_ms)
 
     @property

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
 from artemis_py.core.queue.messages import PendingMessages
-from artemis_py.message import Account, Message
 from artemis_py.selector import compile_selector
-from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, with_queue, write
+from tests.kit.core import NOW_MS, consumer_on, entry_of, head_of, lines_run, send, with_queue, write
 
 DEPTHS = (500, 20_000)
 ALLOWANCE = 1.1
@@ -22,47 +20,38 @@ IN_ORDER: dict[str, dict[str, Any]] = {
 }
 
 
-def message_of(id: int = 1, kind: str | None = None) -> Message:
-    """A message of no broker."""
-    return Message(head_of() if kind is None else head_of(kind=kind), b"", id, NOW_MS, 0, Account(), 0)
-
-
-def entry_at(sequence: int) -> Entry:
-    """An entry with its place."""
-    entry = Entry(message_of(sequence))
-    entry.sequence = sequence
-    return entry
-
-
 def test_a_barrier_is_what_matches() -> None:
     """Neither false nor unknown does."""
     rule = BarrierRule(compile_selector("kind = 'barrier'"))
     assert rule.makes_barriers
-    assert not rule.lets_in(message_of(kind="barrier"), 0)
-    assert rule.lets_in(message_of(kind="other"), 10**6)
-    assert rule.lets_in(message_of(), 0)
-    assert rule.units_of(message_of()) > 0
+    assert not rule.lets_in(entry_of(kind="barrier").message, 0)
+    assert rule.lets_in(entry_of(kind="other").message, 10**6)
+    assert rule.lets_in(entry_of().message, 0)
+    assert rule.units_of(entry_of().message) > 0
 
 
 def test_so_many_are_active() -> None:
     target = TargetDepth(2)
     assert not target.makes_barriers
-    assert [target.lets_in(message_of(), count) for count in range(4)] == [True, True, False, False]
-    assert target.units_of(message_of()) == 0
+    assert [target.lets_in(entry_of().message, count) for count in range(4)] == [True, True, False, False]
+    assert target.units_of(entry_of().message) == 0
 
 
 def test_they_stand_in_order_of_arrival_whoever_goes() -> None:
     pending = PendingMessages(TargetDepth(1))
-    entries = [entry_at(sequence) for sequence in (3, 1, 2)]
+    entries = [entry_of(id=number) for number in (3, 1, 2)]
     for entry in entries:
+        entry.sequence = entry.message.id
         pending.add(entry)
+    another = entry_of(id=3)
+    another.sequence = 3
     first = pending.first()
     assert first is entries[1]
     pending.barrier = first
     pending.remove(entries[1])
     assert pending.first() is entries[2]
     assert (pending.first(), pending.count) == (entries[2], 2)
-    assert (pending.at(3), pending.at(1), pending.has(entry_at(3))) == (entries[0], None, False)
+    assert (pending.at(3), pending.at(1), pending.has(another)) == (entries[0], None, False)
     pending.aside_count = 1
     assert pending.count == 1, "one of them waits for its time"
 

@@ -15,12 +15,6 @@ from artemis_py.core.order.entry import PURGED
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Account
 from tests.kit.core import NOW_MS, broker_of, head_of, queue_config, send
 
-
-def address_of(**settings: Any) -> Address:
-    """An address with these settings."""
-    return Address("a", AddressSettings(**settings))
-
-
 # ---- expiry (tests/queues/rows.py, 2.8: the first rule that applies) ----------------------------
 
 
@@ -57,7 +51,10 @@ def test_expiry_rules(settings: dict[str, Any], asked: int | None, given: int | 
     send(broker, expires_ms=0 if asked is None else NOW_MS + asked)
     entry = next(iter(broker.queues["q"].contents.order))
     assert entry.message.expires_ms == (0 if given is None else NOW_MS + given)
-    assert address_of(**settings).expiry_of(0 if asked is None else NOW_MS + asked, NOW_MS) == entry.message.expires_ms
+    assert (
+        Address("a", AddressSettings(**settings)).expiry_of(0 if asked is None else NOW_MS + asked, NOW_MS)
+        == entry.message.expires_ms
+    )
 
 
 # ---- limits --------------------------------------------------------------------------------------
@@ -189,7 +186,7 @@ def test_a_refused_message_is_not_remembered() -> None:
 
 
 def test_whether_a_message_may_bring_forth_copies_follows_every_change() -> None:
-    address = address_of()
+    address = Address("a", AddressSettings())
     divert = Divert("d", "d", ("b",), exclusive=False, selector=None, routing_type="STRIP")
     seen = [address.may_forward]
     changes: list[Callable[[], None]] = [
@@ -211,7 +208,7 @@ def test_whether_a_message_may_bring_forth_copies_follows_every_change() -> None
 
 def test_the_setting_that_drops_messages_is_named() -> None:
     """On a full disk it is another one."""
-    address = address_of(address_full_policy="DROP", max_size_messages=0, disk_full_policy="DROP")
+    address = Address("a", AddressSettings(address_full_policy="DROP", max_size_messages=0, disk_full_policy="DROP"))
     told = [why_dropped(address)]
     address.memory.disk_full = True
     told.append(why_dropped(address))

@@ -176,18 +176,14 @@ def test_what_two_ways_bring_is_no_circle() -> None:
     assert broker.copy_maker.looped_message_count == 0
 
 
-def expiring_in_a_circle(**core: Any) -> Broker:
-    """A and B give messages 50 ms each, and are each other's expiry address."""
+def test_expiry_addresses_in_a_circle() -> None:
+    """Each round is another turn, much later; the message knows how often it went, and is dropped, counted and told."""
     settings = {
         "A": {"expiry_address": "B", "expiry_delay": 50},
         "B": {"expiry_address": "A", "expiry_delay": 50},
     }
-    return broker_of(queue_config("A", "A"), queue_config("B", "B"), settings=settings, **core)
-
-
-def test_expiry_addresses_in_a_circle() -> None:
-    """Each round is another turn, much later; the message knows how often it went, and is dropped, counted and told."""
-    broker = expiring_in_a_circle(message_expiry_scan_period=100)
+    queues = queue_config("A", "A"), queue_config("B", "B")
+    broker = broker_of(*queues, settings=settings, message_expiry_scan_period=100)
     send(broker, "A")
     for number in range(1, HOPS_MAX + 1):
         turn(broker, NOW_MS + number * 100)

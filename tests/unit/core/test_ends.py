@@ -88,23 +88,6 @@ def given_a_newer_value(world: World, settles: bool) -> None:
     world.lost("values", consumer)
 
 
-def expired(world: World) -> None:
-    world.send("q", expires_ms=NOW_MS + 10)
-    consumer_on(world.broker, world.broker.queues["q"], room=0)
-    world.turns(NOW_MS + 60_000)
-
-
-def operated(operate: Callable[[Broker, Queue], object]) -> Callable[[World], None]:
-    """What an operator does with a queue that has a message."""
-
-    def way(world: World) -> None:
-        world.send("q")
-        operate(world.broker, world.broker.queues["q"])
-        world.turns()
-
-    return way
-
-
 WAYS: dict[str, tuple[Callable[[World], object], str]] = {
     "acknowledged": (acknowledged, "acked"),
     "pushed out": (lambda world: world.send("ring", 2), "replaced"),
@@ -112,13 +95,22 @@ WAYS: dict[str, tuple[Callable[[World], object], str]] = {
     "a newer value": (lambda world: world.send("values", 2), "superseded"),
     "a newer value while a consumer had it": (lambda world: given_a_newer_value(world, settles=False), "superseded"),
     "a newer value before it was written": (lambda world: given_a_newer_value(world, settles=True), "superseded"),
-    "expired": (expired, "expired"),
+    "expired": (
+        lambda world: (
+            world.send("q", expires_ms=NOW_MS + 10),
+            consumer_on(world.broker, world.broker.queues["q"], room=0),
+            world.turns(NOW_MS + 60_000),
+        ),
+        "expired",
+    ),
     "dead": (lambda world: (world.send("q"), world.lost("q", world.taken("q"))), "dead"),
-    "cancelled": (operated(lambda it, q: it.message_operations.send_to_dead_letters(q, MessageFilter())), "cancelled"),
-    "moved": (operated(lambda it, q: it.message_operations.move(q, MessageFilter(), "other")), "moved"),
-    "purged": (operated(lambda it, _: it.queue_operations.purge("q", NOW_MS)), "purged"),
-    "deleted": (operated(lambda it, _: it.queue_operations.delete("q", NOW_MS)), "deleted"),
     "abandoned": (abandoned, "abandoned"),
+}
+OPERATIONS: dict[str, Callable[[Broker, Queue], object]] = {
+    "cancelled": lambda broker, q: broker.message_operations.send_to_dead_letters(q, MessageFilter()),
+    "moved": lambda broker, q: broker.message_operations.move(q, MessageFilter(), "other"),
+    "purged": lambda broker, _: broker.queue_operations.purge("q", NOW_MS),
+    "deleted": lambda broker, _: broker.queue_operations.delete("q", NOW_MS),
 }
 
 
@@ -129,9 +121,18 @@ def test_the_log_says_why_a_message_left(way: Callable[[World], object], reason:
     assert world.log.of("settled") == [reason]
 
 
+@pytest.mark.parametrize("reason", OPERATIONS)
+def test_the_log_says_what_an_operator_did(reason: str) -> None:
+    world = World()
+    world.send("q")
+    OPERATIONS[reason](world.broker, world.broker.queues["q"])
+    world.turns()
+    assert world.log.of("settled") == [reason]
+
+
 def test_each_end_of_the_core_is_an_event_of_the_log() -> None:
     """And no event is of an end that does not occur. Only what a disk has lost is not made here."""
-    assert set(REASONS) - OLD == set(ENDED) == {reason for _, reason in WAYS.values()} | {"damaged"}
+    assert set(REASONS) - OLD == set(ENDED) == {reason for _, reason in WAYS.values()} | {*OPERATIONS, "damaged"}
     assert set(ENDS) == set(REASONS)
     assert len({text for _, text in ENDS.values()}) == len(ENDS)
 

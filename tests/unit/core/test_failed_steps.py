@@ -7,11 +7,10 @@ from __future__ import annotations
 from random import Random
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
-from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
 from artemis_py.core.queue.acknowledge import SelectedMessages
 from artemis_py.core.queue.arrivals import AfterEnqueue, Arrivals
@@ -20,7 +19,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import BrokerError
 from artemis_py.management.operations.queues import _removed
-from artemis_py.record_log import MemoryLog, RecoveredState
+from artemis_py.record_log import MemoryLog
 from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
@@ -42,9 +41,8 @@ pytestmark = pytest.mark.interpreted
 DURABLE = head_of(persistent=True)
 
 
-def failing(*_: Any, **__: Any) -> Any:
-    """A step that raises, as no step should."""
-    raise RuntimeError("a step that fails")
+failing = Mock(side_effect=RuntimeError("a step that fails"))
+"""It raises, as no step should."""
 
 
 @pytest.mark.parametrize("operation", ["purge", "delete"])
@@ -99,21 +97,15 @@ def test_a_queue_that_fails_again_and_again_does_not_end_the_broker(monkeypatch:
     assert broker.queues["well"].message_count == 1
 
 
-def _paging_broker(queue_count: int) -> Broker:
-    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
-    files = PageFiles(SimDisk(Random(0)), reader, lambda _: None)
-    queues = tuple(queue_config(f"q{number}", "news") for number in range(queue_count))
-    settings = SettingsEntry(match="#", values={"address_full_policy": "PAGE", "max_size_messages": 1})
-    config = BrokerConfig(
-        addresses=(AddressConfig(name="news", routing_types=("MULTICAST",), queues=queues),),
-        address_settings=SettingsRepository([settings]),
-    )
-    return Broker(config, SpillLog(writer, files), NOW_MS, RecoveredState(), files)
-
-
 def test_what_fails_in_a_publication_is_its_publishers_whoever_carries_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """One message is on its way to 60 queues when the COMMIT of another client begins paging, and needs it there."""
-    broker = _paging_broker(60)
+    files = PageFiles(SimDisk(Random(0)), SteppedCommitter(lambda: None), lambda _: None)
+    broker = broker_of(
+        *(queue_config(f"q{number}", "news") for number in range(60)),
+        settings={"#": {"address_full_policy": "PAGE", "max_size_messages": 1}},
+        log=SpillLog(SteppedCommitter(lambda: None), files),
+        pages=files,
+    )
     broker.budget.refill(20)
     send(broker, "news")
     (fan_out,) = broker.enqueuer.take_begun()

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.distribution import Ranked, RoundRobin
-from artemis_py.message import Account, Head, Message
+from tests.kit.core import entry_of
 
 PLENTY = 1 << 40
 
@@ -18,10 +17,6 @@ def consumer(number: int, backlog: int, priority: int = 0, *, settles: bool = Fa
     one = Consumer(number, None, settles=settles, destructive=True, backlog_max=backlog, priority=priority)
     one.room_bytes = PLENTY
     return one
-
-
-def entry(number: int) -> Entry:
-    return Entry(Message(Head(b"destination:q\n\n", "q"), b"", number, 1, 0, Account(), 1))
 
 
 def ranked(backlogs: list[int], *, by_load: bool) -> tuple[Ranked, list[Consumer]]:
@@ -43,7 +38,7 @@ def test_it_picks_as_a_search_through_all_would(by_load: bool, rng: random.Rando
             share = min((len(one.held) / one.backlog_max if by_load else 0, one.id) for one in with_room)
             assert picked is not None
             assert picked.id == share[1]
-            picked.take(entry(number))
+            picked.take(entry_of(id=number))
         else:
             assert picked is None
         for one in rng.sample(consumers, 2):
@@ -81,7 +76,7 @@ def test_those_it_offers_to_are_whom_it_would_pick_one_after_another(by_load: bo
         for one in some:
             assert one is expected(consumers, by_load=by_load)
             number += 1
-            one.take(entry(number))
+            one.take(entry_of(id=number))
         distribution.taken(some)
         for one in rng.sample(consumers, 4):
             if one.held and rng.random() < 0.7:
@@ -109,8 +104,8 @@ def test_taking_turns_it_offers_to_whom_it_would_pick(rng: random.Random) -> Non
             assert twin is not None
             assert one.id == twin.id
             number += 1
-            one.take(entry(number))
-            twin.take(entry(number))
+            one.take(entry_of(id=number))
+            twin.take(entry_of(id=number))
         pair[0].taken(some)
         for one, twin in rng.sample(list(zip(*sides, strict=True)), 2):
             if one.held and rng.random() < 0.7:
@@ -127,7 +122,7 @@ def test_what_it_keeps_does_not_grow_with_messages() -> None:
     for number in range(1, 5000):
         picked = distribution.pick()
         assert picked is not None
-        picked.take(entry(number))
+        picked.take(entry_of(id=number))
         picked.let_go(number)
         assert len(distribution._heap) <= 2
         assert sum(len(bucket.numbers) for bucket in distribution._buckets.values()) < 40
@@ -142,7 +137,7 @@ def test_what_it_keeps_does_not_grow_with_messages() -> None:
 
 def test_who_leaves_is_not_picked(rng: random.Random) -> None:
     distribution, consumers = ranked([3] * 5, by_load=True)
-    consumers[0].take(entry(1))
+    consumers[0].take(entry_of(id=1))
     consumers[0].let_go(1)
     distribution.remove(consumers[0])
     picked = distribution.pick()

@@ -23,22 +23,21 @@ ALLOWANCE = 1.1
 def costs_of(depth: int, consumers: int, model: str, backlog: int) -> dict[str, float]:
     """Lines for each message."""
     queue = LeasedQueue(depth, consumers, model, backlog)
-    each: dict[str, float] = {}
-
-    def note(name: str, lines: int, count: int) -> None:
-        each[name] = lines / count
-
-    note("acknowledge", lines_run(queue.acknowledge_all), queue.held)
-    note("arrive", lines_run(partial(queue.arrive, queue.held)), queue.held)
-    note("dispatch", lines_run(queue.dispatch), queue.held)
-    note("lease", lines_run(queue.send), queue.held)
+    lines = {
+        "acknowledge": lines_run(queue.acknowledge_all),
+        "arrive": lines_run(partial(queue.arrive, queue.held)),
+        "dispatch": lines_run(queue.dispatch),
+        "lease": lines_run(queue.send),
+    }
     some = queue.consumers[:: max(len(queue.consumers) // 20, 1)]
-    note("alone", sum([lines_run(partial(queue.one_more, one)) for one in some]), len(some))
+    alone = sum([lines_run(partial(queue.one_more, one)) for one in some]) / len(some)
     queue.wait()
-    note("expire", lines_run(queue.expire), queue.held)
-    note("dispatch again", lines_run(queue.dispatch), queue.held)
-    note("lease again", lines_run(queue.send), queue.held)
-    return each
+    lines |= {
+        "expire": lines_run(queue.expire),
+        "dispatch again": lines_run(queue.dispatch),
+        "lease again": lines_run(queue.send),
+    }
+    return {"alone": alone, **{name: count / queue.held for name, count in lines.items()}}
 
 
 @pytest.mark.parametrize("backlog", BACKLOGS)

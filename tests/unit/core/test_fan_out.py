@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,7 +12,6 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.events import GIVEN_UP
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.transactions import Transaction
-from artemis_py.message import Message
 from artemis_py.record_log import Depth
 from tests.kit.core import (
     NOW_MS,
@@ -144,20 +144,16 @@ def test_scheduled_messages_wait_on_each_queue() -> None:
 @pytest.mark.interpreted
 def test_a_queue_that_goes_meanwhile_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = _topic()
-    settled: list[tuple[int, list[int], str]] = []
-
-    def note(queue_id: int, messages: list[Message], reason: str, consumer: object = None) -> int:
-        settled.append((queue_id, [message.id for message in messages], reason))
-        return 0
-
-    monkeypatch.setattr(broker.log, "settled", note)
+    settled = Mock(return_value=0)
+    monkeypatch.setattr(broker.log, "settled", settled)
     _publish(broker, head=head_of("news", persistent=True))
     gone = [broker.queues[f"q{number}"] for number in range(0, COUNT, 2)]
     broker.budget.refill(10**9)
     for queue in gone:
         broker.registry.delete_queue(queue, NOW_MS)
     _turns_until_done(broker)
-    assert settled == [(queue.id, [1], "deleted") for queue in gone]
+    told = [(call.args[0], [message.id for message in call.args[1]], call.args[2]) for call in settled.mock_calls]
+    assert told == [(queue.id, [1], "deleted") for queue in gone]
     assert {queue.message_count for queue in broker.queues.values()} == {1}
     assert [queue.message_count for queue in gone] == [0] * len(gone)
     for queue in list(broker.queues.values()):

@@ -9,17 +9,14 @@ import pytest
 from artemis_py.core.addresses.address import PlanCost
 from artemis_py.core.addresses.batch import FilterResults
 from artemis_py.core.budget import Budget
-from artemis_py.message import Account, Head, Message
+from artemis_py.message import Message
 from artemis_py.selector import compile_expression, compile_selector
+from tests.kit.core import entry_of
 from tests.kit.in_process import InProcessBroker, configuration
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 DIFFERENT = "color <> 'color %'"
 SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
-
-
-def message(headers: bytes = b"color:red\n") -> Message:
-    return Message(Head(b"destination:x\n" + headers + b"\n", "x"), b"", 1, 0, 0, Account(), 0)
 
 
 @pytest.fixture
@@ -43,16 +40,12 @@ def subscribers(world: InProcessBroker, count: int, selector: str) -> None:
         subscribe(world, f"s{number}", selector.replace("%", str(number)))
 
 
-def sender(world: InProcessBroker) -> None:
-    world.client("sender").send(CONNECT)
-
-
 @pytest.mark.interpreted
 @pytest.mark.parametrize("count", [1, 3])
 def test_equal_filters_of_many_queues_are_asked_once(asked: list[str], count: int) -> None:
     world = InProcessBroker(configuration())
     subscribers(world, 50, "color = 'red'")
-    sender(world)
+    world.client("sender").send(CONNECT)
     asked.clear()
     world.client("sender").send(SEND % b"red" * count)
     assert asked == ["color"] * count
@@ -69,7 +62,7 @@ def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) ->
     )
     world = InProcessBroker(configuration(f"<diverts>{diverts}</diverts>"))
     subscribers(world, 5, "color = 'red'")
-    sender(world)
+    world.client("sender").send(CONNECT)
     asked.clear()
     world.client("sender").send(SEND % b"red")
     assert asked == ["color"]
@@ -80,7 +73,7 @@ def test_one_message_for_many_different_filters_is_asked_about_over_several_turn
     """Others have their turns meanwhile; who comes meanwhile is asked, too."""
     world = InProcessBroker(configuration())
     subscribers(world, 60, DIFFERENT)
-    sender(world)
+    world.client("sender").send(CONNECT)
     late = world.client("late")
     late.send(CONNECT)
     world.turns.units = 40
@@ -105,7 +98,7 @@ def test_one_message_for_many_different_filters_is_asked_about_over_several_turn
 def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
     world = InProcessBroker(configuration())
     subscribers(world, 60, DIFFERENT)
-    sender(world)
+    world.client("sender").send(CONNECT)
     world.turns.units = 40
     world.client("sender").send(
         b"SEND\ndestination:/topic/t\ncolor:red\nexpires:9999999999999\nreceipt:r\n\nfirst\0"
@@ -120,19 +113,19 @@ def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
 
 def test_an_answer_is_kept() -> None:
     one, other = compile_selector("color = 'red'"), compile_selector("color='red'")
-    filter_results = FilterResults(message())
+    filter_results = FilterResults(entry_of(color="red").message)
     assert filter_results.of(None)
     assert filter_results.of(one)
-    filter_results.message = message(b"color:blue\n")
+    filter_results.message = entry_of(color="blue").message
     assert filter_results.of(other), "it was asked again"
-    assert not FilterResults(message(b"color:blue\n")).of(other)
+    assert not FilterResults(entry_of(color="blue").message).of(other)
 
 
 def test_asking_ahead_ends_with_the_budget() -> None:
     cost = PlanCost()
     for number in range(50):
         cost.add(compile_selector(f"color = '{number}'"))
-    filter_results = FilterResults(message())
+    filter_results = FilterResults(entry_of(color="red").message)
     budget = Budget()
     turns = 0
     done = False
@@ -147,7 +140,7 @@ def test_asking_ahead_ends_with_the_budget() -> None:
 def test_cost_of_a_plan() -> None:
     cost = PlanCost()
     cost.add(None)
-    assert (cost.of(10**6), cost.of_all([message()] * 3)) == (1, 3)
+    assert (cost.of(10**6), cost.of_all([entry_of(color="red").message] * 3)) == (1, 3)
     for _ in range(9):
         cost.add(None)
     assert cost.of(10**6) == 10
@@ -185,7 +178,7 @@ def test_messages_published_together_cost_less_than_one_by_one(queue_count: int,
         cost.add(None)
     if selector:
         cost.add(compile_selector(selector))
-    messages = [message()] * 400
+    messages = [entry_of(color="red").message] * 400
     together, alone = cost.of_all(messages), sum(cost.of(one.head.size_bytes) for one in messages)
     assert together < alone
     assert cost.of_all(messages[:1]) == cost.of(messages[0].head.size_bytes)

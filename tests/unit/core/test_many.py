@@ -22,14 +22,6 @@ MANY: Final = 400
 Step = Callable[[Broker, int], object]
 
 
-def _send_anycast(broker: Broker, number: int) -> None:
-    send(broker, f"orders.{number}", routing_type=ANYCAST)
-
-
-def _send_multicast(broker: Broker, number: int) -> None:
-    send(broker, f"news.{number}", routing_type=MULTICAST)
-
-
 def _subscription(broker: Broker, address: str, name: str, *, durable: bool) -> Queue:
     return broker.resolver.create_subscription_queue(
         name, broker.resolver.obtain_address(address, MULTICAST), durable=durable, selector=None
@@ -55,8 +47,8 @@ def _view(broker: Broker, number: int) -> None:
 
 
 KINDS: Final[dict[str, Step]] = {
-    "a queue by SEND": _send_anycast,
-    "a topic by SEND": _send_multicast,
+    "a queue by SEND": lambda it, n: send(it, f"orders.{n}", routing_type=ANYCAST),
+    "a topic by SEND": lambda it, n: send(it, f"news.{n}", routing_type=MULTICAST),
     "a queue of one address by SEND": lambda it, n: send(it, "orders", queue=f"part{n}", routing_type=ANYCAST),
     "a queue that shares the messages of one address with others": lambda it, n: (
         it.resolver.obtain_queue("orders", f"part{n}", ANYCAST),
@@ -138,11 +130,11 @@ def test_a_consumer_comes_at_the_same_cost_to_a_queue_that_has_many() -> None:
 def test_others_do_not_notice() -> None:
     """A sender's route and plan stay good while destinations come and go elsewhere."""
     broker = broker_of()
-    _send_anycast(broker, 0)
+    send(broker, "orders.0", routing_type=ANYCAST)
     route = broker.resolver.route("orders.0", None, ANYCAST)
     plan = broker.addresses["orders.0"].plan
     for number in range(1, FEW):
-        _send_anycast(broker, number)
+        send(broker, f"orders.{number}", routing_type=ANYCAST)
         _of_one_topic(broker, number)
         broker.registry.delete_queue(broker.queues[f"orders.{number}"], NOW_MS)
     assert broker.bindings.is_current(route)
@@ -174,7 +166,7 @@ def test_a_subscriber_of_all_stands_in_a_bounded_number_of_plans(monkeypatch: py
     broker = broker_of()
     _subscription(broker, "#", "all", durable=False)
     for number in range(FEW):
-        _send_multicast(broker, number)
+        send(broker, f"news.{number}", routing_type=MULTICAST)
     assert sum(address.plan is not None for address in broker.addresses.values()) == 10
     assert broker.queues["all"].message_count == FEW
     write(broker)
@@ -184,7 +176,7 @@ def test_a_full_disk_costs_the_same() -> None:
     """Every address is full at once, without being visited."""
     broker = broker_of(settings={"#": {"disk_full_policy": "FAIL"}})
     for number in range(MANY):
-        _send_anycast(broker, number)
+        send(broker, f"orders.{number}", routing_type=ANYCAST)
     assert lines_run(partial(setattr, broker.memory, "disk_full", True)) < FEW
     assert send(broker, "orders.7", routing_type=ANYCAST) == 0
     broker.memory.disk_full = False

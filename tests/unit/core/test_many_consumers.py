@@ -24,14 +24,6 @@ UNITS = 400
 MANY = 3000
 
 
-def _count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The ids of the messages that any consumer was asked about."""
-    asked: list[int] = []
-    wants = Consumer.wants
-    monkeypatch.setattr(Consumer, "wants", lambda self, message: asked.append(message.id) or wants(self, message))
-    return asked
-
-
 def _rest(broker: Broker, units: int = 10**9) -> int:
     """Turns until nothing is to be done; how many."""
     for count in range(10_000):
@@ -49,7 +41,9 @@ def test_consumers_that_want_the_same_look_at_each_message_once(monkeypatch: pyt
     for color in ("red", "blue"):
         header: dict[str, Any] = {"JMSXGroupID": "g"} if groups else {}
         send(broker, "a", 300, head=head_of("a", color=color, **header))
-    asked = _count_looks(monkeypatch)
+    asked: list[int] = []
+    wants = Consumer.wants
+    monkeypatch.setattr(Consumer, "wants", lambda self, message: asked.append(message.id) or wants(self, message))
     consumers = [consumer_on(broker, queue, selector=f"color{' ' * (n % 3)} = 'blue'") for n in range(50)]
     others = [consumer_on(broker, queue, selector="color = 'green'") for _ in range(50)]
     _rest(broker)

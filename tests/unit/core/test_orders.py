@@ -6,25 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.priority import PriorityOrder, levels_of_priorities
-from artemis_py.core.order.sorted import VALUE_MAX, HeaderRank, SortedOrder, ValueRank, utf16_order
-from artemis_py.message import Account, Head, HeaderName, Message, encode_headers
+from artemis_py.core.order.sorted import VALUE_MAX, HeaderRank, Rank, SortedOrder, ValueRank, utf16_order
+from artemis_py.message import Head, HeaderName, encode_headers
 from artemis_py.selector import compile_expression
-from tests.kit.core import NOW_MS, ids
+from tests.kit.core import entry_of, ids
+
+BY_TEXT = HeaderRank("k")
+BY_VALUE = ValueRank(compile_expression("k"))
 
 
-def keyed(id: int, key: str | None, *, priority: int = 4) -> Entry:
-    """An entry whose message has the header k, or has it not."""
-    block = encode_headers([("destination", "a")] if key is None else [("destination", "a"), ("k", key)])
-    return Entry(Message(Head(block, "a", priority=priority), b"", id, NOW_MS, 0, Account(), 0))
-
-
-def sorted_of(*keys: str | None) -> SortedOrder:
-    """A sorted order with these arrivals, ids from 1."""
-    order = SortedOrder(HeaderRank("k"))
-    order.extend([keyed(number, key) for number, key in enumerate(keys, 1)])
+def sorted_of(*keys: str | None, rank: Rank = BY_TEXT) -> SortedOrder:
+    """A sorted order with these arrivals, by their header k, ids from 1."""
+    order = SortedOrder(rank)
+    order.extend([entry_of(id=id) if key is None else entry_of(id=id, k=key) for id, key in enumerate(keys, 1)])
     return order
 
 
@@ -49,7 +45,7 @@ def test_levels_of_priorities(count: int, levels: tuple[int, ...]) -> None:
 
 def test_one_level_is_fifo() -> None:
     order = PriorityOrder(1)
-    entries = [keyed(1, None, priority=0), keyed(2, None, priority=9), keyed(3, None, priority=4)]
+    entries = [entry_of(0, 1), entry_of(9, 2), entry_of(4, 3)]
     order.extend(entries)
     assert [order.at(0, sequence) for sequence in range(3)] == entries
     assert ids(order) == [1, 2, 3]
@@ -80,22 +76,15 @@ def test_the_least_of_a_sorted_order_is_the_oldest() -> None:
     order = sorted_of("b", "a", "c")
     assert order.pop_least().message.id == 1
     back = order.pop_least()
-    order.extend([keyed(4, "a")])
+    order.extend([entry_of(id=4, k="a")])
     order.restore(back)
     assert order.pop_least().message.id == 2, "one that came back is as old as it was"
     assert ids(order) == [4, 3]
 
 
-def by_value(*values: str | None) -> SortedOrder:
-    """An order by the value of the header k with these arrivals, ids from 1."""
-    order = SortedOrder(ValueRank(compile_expression("k")))
-    order.extend([keyed(number, value) for number, value in enumerate(values, 1)])
-    return order
-
-
 def test_A_49_the_largest_value_comes_first() -> None:
     """As numbers, of any length; equal ones in order of arrival."""
-    order = by_value("1", "5", "10", "5", "255", "256", "0", "9", str(2**40))
+    order = sorted_of("1", "5", "10", "5", "255", "256", "0", "9", str(2**40), rank=BY_VALUE)
     assert ids(order) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
     assert ids([order.pop() for _ in range(order.count)]) == [9, 6, 5, 3, 8, 2, 4, 1, 7]
 
@@ -108,23 +97,24 @@ def test_A_49_what_is_no_number_of_64_bits() -> None:
         str(VALUE_MAX): VALUE_MAX, str(VALUE_MAX - 1): VALUE_MAX - 1, str(2**64): VALUE_MAX, "9" * 5000: VALUE_MAX,
         "1e19": 10**19, "1e400": VALUE_MAX,
     }  # fmt: skip
-    assert {text: rank.value_of(keyed(1, text).message) for text in values} == values
+    entries = {text: entry_of() if text is None else entry_of(k=text) for text in values}
+    assert {text: rank.value_of(entry.message) for text, entry in entries.items()} == values
     nan = ValueRank(compile_expression("k - k"))
-    assert nan.value_of(keyed(1, "1e400").message) == 0
+    assert nan.value_of(entry_of(id=1, k="1e400").message) == 0
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=2, max_size=2))
 def test_ranks_of_values_are_in_reverse_order(values: list[int]) -> None:
     rank = ValueRank(compile_expression("k"))
-    ranks = [rank.rank_of(keyed(1, str(value)).message) for value in values]
+    ranks = [rank.rank_of(entry_of(k=str(value)).message) for value in values]
     assert (values[0] > values[1]) == (ranks[0] < ranks[1])
     assert (values[0] == values[1]) == (ranks[0] == ranks[1])
 
 
 def test_A_49_the_least_is_the_oldest_of_the_lowest_value() -> None:
-    order = by_value("5", "1", "7", "1", None)
+    order = sorted_of("5", "1", "7", "1", None, rank=BY_VALUE)
     gone = []
-    order.restore_at_head(keyed(9, "1"), fresh=True)
+    order.restore_at_head(entry_of(id=9, k="1"), fresh=True)
     while order.count:
         gone.append(order.pop_least().message.id)
     assert gone == [5, 9, 2, 4, 1, 3]
@@ -143,7 +133,7 @@ def test_an_entry_leaves_its_place() -> None:
 
 def test_a_scheduled_entry_stands_before_its_equals() -> None:
     order = sorted_of("b", "a", "b")
-    late = keyed(9, "b")
+    late = entry_of(id=9, k="b")
     order.restore_at_head(late, fresh=True)
     assert ids(order) == [2, 9, 1, 3]
 
@@ -153,11 +143,11 @@ def test_a_cursor_passes_each_entry_once() -> None:
     order = sorted_of("b", "d")
     cursor = order.open_cursor()
     assert [order.pop().message.id] == [1]
-    gone = keyed(8, "c")
+    gone = entry_of(id=8, k="c")
     first = cursor.advance()
     assert first is not None
     assert first.message.id == 2
-    order.extend([gone, keyed(9, "e"), keyed(10, "a")])
+    order.extend([gone, entry_of(id=9, k="e"), entry_of(id=10, k="a")])
     seen = []
     while (entry := cursor.advance()) is not None:
         seen.append(entry.message.id)
@@ -180,11 +170,11 @@ def test_a_cursor_skips_what_it_saw_in_a_page() -> None:
     assert cursor.advance() is not None
     order.reserve(100)
     cursor.skip_to(50)
-    in_page = keyed(5, "z")
+    in_page = entry_of(id=5, k="z")
     in_page.sequence = 40
     order.place(in_page)
     assert cursor.advance() is None
-    order.extend([keyed(6, "c")])
+    order.extend([entry_of(id=6, k="c")])
     shown = cursor.advance()
     assert shown is not None
     assert (shown.message.id, shown.sequence) == (6, 100)
@@ -198,7 +188,7 @@ def test_a_cursor_skips_what_it_saw_in_a_page() -> None:
 
 def test_last_values() -> None:
     values = LastValues("k")
-    first, second, other, keyless = keyed(1, "a"), keyed(2, "a"), keyed(3, "b"), keyed(4, None)
+    first, second, other, keyless = entry_of(id=1, k="a"), entry_of(id=2, k="a"), entry_of(id=3, k="b"), entry_of(id=4)
     for entry in (first, other, keyless):
         assert values.older(entry.message) is None
         values.enter(entry)
@@ -210,8 +200,8 @@ def test_last_values() -> None:
     values.forget([first.message])
     assert not values.is_outdated(first)
     values.forget([second.message, other.message])
-    assert values.older(keyed(5, "a").message) is None
-    assert values.older(keyed(6, "b").message) is None
+    assert values.older(entry_of(id=5, k="a").message) is None
+    assert values.older(entry_of(id=6, k="b").message) is None
 
 
 # ---- headers -------------------------------------------------------------------------------------

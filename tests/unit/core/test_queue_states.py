@@ -25,10 +25,6 @@ from artemis_py.management.why.causes import CAUSES
 from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
 
 
-def nothing() -> None:
-    pass
-
-
 class Hours:
     """A broker with a queue ``q``, and time that passes."""
 
@@ -45,7 +41,7 @@ class Hours:
     def states(self) -> list[str]:
         return states_of(self.queue)
 
-    def go_on(self, seconds: int, each: Callable[[], object] = nothing) -> None:
+    def go_on(self, seconds: int, each: Callable[[], object] = int) -> None:
         """Some seconds pass, with something in each of them."""
         for _ in range(seconds):
             self.now_ms += 1000

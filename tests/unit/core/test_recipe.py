@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, QueueConfig
+from artemis_py.config.settings import AddressSettings, QueueConfig
 from artemis_py.config.tables.queue_settings import queue_settings
-from artemis_py.core.broker import Broker
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.queue.distribution import RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
@@ -132,26 +131,21 @@ def test_overflow_for(size: int, kind: type) -> None:
     assert isinstance(made({"ring_size": size}).flow.overflow, kind)
 
 
-def declaring(*queues: QueueConfig) -> BrokerConfig:
-    """A configuration with these queues on the address ``a``."""
-    return BrokerConfig(addresses=(AddressConfig(name="a", routing_types=("MULTICAST",), queues=queues),))
-
-
 def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
     """Its attributes are in the log: first those of its creation, then those that the file was changed to."""
     log = NotedLog()
-    Broker(declaring(queue_config(ring_size=5, max_consumers=3)), log, NOW_MS)
-    Broker(declaring(queue_config(ring_size=7)), log, NOW_MS, RecoveredState(queues=log.of("queue_changed")[-1:]))
+    broker_of(queue_config(ring_size=5, max_consumers=3), log=log)
+    broker_of(queue_config(ring_size=7), log=log, kept=RecoveredState(queues=log.of("queue_changed")[-1:]))
     fields = log.of("queue_changed")[-1]
     assert fields["attributes"] == {"ring_size": 7}
-    broker = Broker(declaring(), log, NOW_MS, RecoveredState(queues=[fields]))
+    broker = broker_of(addresses=["a"], log=log, kept=RecoveredState(queues=[fields]))
     assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}
 
 
 def test_recovered_messages_of_no_queue_are_told() -> None:
     """Of those of a queue that had its name taken, say: they are on no queue, and not silently so."""
     message = Message(head_of("a", persistent=True), b"x", 1, NOW_MS, 0, Account(), 0)
-    broker = Broker(declaring(queue_config()), NotedLog(), NOW_MS, RecoveredState(messages={7: [Survivor(message)]}))
+    broker = broker_of(queue_config(), kept=RecoveredState(messages={7: [Survivor(message)]}))
     (told,) = broker.lost
     assert told.message == "queue number 7: 1 message in the journal, on no queue: this one is not there any more"
 

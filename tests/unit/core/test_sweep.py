@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from artemis_py.config.settings import AddressConfig, BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.retroactive import ring_name
@@ -18,7 +17,7 @@ from artemis_py.core.events import ORPHANED
 from artemis_py.core.order.entry import PURGED
 from artemis_py.errors import ArtemisError, NotFoundError
 from artemis_py.message import Account, Message
-from artemis_py.record_log import MemoryLog, RecoveredState, Survivor
+from artemis_py.record_log import RecoveredState, Survivor
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
@@ -302,12 +301,13 @@ def test_an_address_with_pages_stays() -> None:
     disk, committer = SimDisk(Random(0)), SteppedCommitter(lambda: None)
     files = PageFiles(disk, committer, pytest.fail)
     paging = {"max_size_messages": 0, "auto_delete_addresses_skip_usage_check": True}
-    config = BrokerConfig(
-        addresses=(AddressConfig(name="a.#", routing_types=(MULTICAST,), queues=(queue_config("w", "a.#"),)),),
-        address_settings=SettingsRepository([SettingsEntry(match="#", values=paging)]),
+    broker = broker_of(
+        queue_config("w", "a.#"),
+        settings={"#": paging},
+        log=SpillLog(committer, files),
+        pages=files,
         address_queue_scan_period=1000,
     )
-    broker = Broker(config, SpillLog(committer, files), NOW_MS, pages=files)
     send(broker, "a.b")
     assert broker.addresses["a.b"].is_paging
     broker.tick(NOW_MS + 1000)
@@ -440,11 +440,7 @@ def restarted(before: Broker, messages: dict[str, int] | None = None, **settings
         queues=[before.registry.kept_of_queue(each) for each in before.queues.values()],
         addresses=[kept_of_address(each) for each in before.addresses.values()],
     )
-    config = BrokerConfig(
-        address_settings=SettingsRepository([SettingsEntry(match="#", values=settings)]),
-        address_queue_scan_period=PERIOD_MS,
-    )
-    return Broker(config, MemoryLog(), NOW_MS, kept)
+    return broker_of(settings={"#": settings}, kept=kept, address_queue_scan_period=PERIOD_MS)
 
 
 def made(**settings: Any) -> Broker:
