@@ -4,9 +4,8 @@ frames out.
 
 from __future__ import annotations
 
-from artemis_py.core.queue.queue import Queue
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 from tests.kit.named_clients import NamedClients
 
 FLAT = "consumer-window-size:-1"
@@ -44,17 +43,7 @@ class Bench(NamedClients):
         self.world = InProcessBroker(
             configuration(declared(attributes, settings, more) if core is None else core, acceptor)
         )
-        super().__init__(self.world.clients, cut=cut)
-
-    def _connected(self, name: str) -> Client:
-        return self.world.client(name)
-
-    def _rest(self) -> None:
-        self.world.settle()
-
-    def queue(self, name: str = "q") -> Queue:
-        """A queue that must exist."""
-        return self.world.queue(name)
+        super().__init__(self.world.broker, self.world.client, self.world.settle, cut, self.world.clients)
 
     def send(self, body: str, *headers: str, to: str = "q") -> None:
         """A producer sends a message."""
@@ -64,14 +53,6 @@ class Bench(NamedClients):
         """A message for each character, which stands for {} in the headers."""
         for body in bodies:
             self.send(body, *(header.format(body) for header in headers))
-
-    def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual") -> None:
-        """A client subscribes, under the id 1."""
-        self.write(name, "SUBSCRIBE", "id:1", f"destination:/queue/{to}", f"ack:{ack}", *headers)
-
-    def got(self, name: str) -> list[str]:
-        """Bodies of the messages that a client got since it was asked last."""
-        return [frame.body.decode() for frame in self.messages(name)]
 
     def join(self, name: str, *headers: str, ack: str = "client-individual") -> None:
         """A client subscribes that may have many messages."""
@@ -93,10 +74,6 @@ class Bench(NamedClients):
     def leave(self, name: str) -> None:
         """A client unsubscribes: what it has goes back, and no attempt is counted."""
         self.write(name, "UNSUBSCRIBE", "id:1")
-
-    def count(self, name: str = "q") -> int:
-        """The queue's message count."""
-        return self.queue(name).message_count
 
     def after(self, duration_ms: int) -> str:
         """A header value: the time so long from now."""

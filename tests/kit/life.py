@@ -12,7 +12,6 @@ from tests.kit.crash.projection import Projection
 from tests.kit.crash.retained import Archive
 from tests.kit.disk import SimDisk
 from tests.kit.in_process import Client, configuration
-from tests.kit.named_clients import NamedClients
 
 
 class Life:
@@ -75,22 +74,3 @@ class Life:
             if frame.header("ack"):
                 self.write(client, "ACK", f"id:{frame.header('ack')}")
         return bodies
-
-
-class OnLife(NamedClients):
-    """Clients by name of a broker with a journal."""
-
-    def __init__(self, life: Life, *, cut: bool = False) -> None:
-        super().__init__(cut=cut)
-        self.life = life
-
-    def _connected(self, name: str) -> Client:
-        return self.life.broker.connect()
-
-    def _rest(self) -> None:
-        self.life.broker.drain()
-
-    def advance(self, duration_ms: int) -> None:
-        """Let time pass."""
-        self.life.broker.advance(duration_ms)
-        self._rest()

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from artemis_py.core.broker import Broker
+from artemis_py.core.queue.queue import Queue
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client
 
 
-class NamedClients(ABC):
-    """Makes a client at its first use. With ``cut`` every byte arrives alone."""
+@dataclass
+class NamedClients:
+    """Makes a client at its first use: ``connect`` gives one on which nothing was said. ``rest`` carries out what was
+    begun. With ``cut`` every byte arrives alone.
+    """
 
-    def __init__(self, clients: dict[str, Client] | None = None, *, cut: bool = False) -> None:
-        self.cut = cut
-        self.clients = {} if clients is None else clients
-
-    @abstractmethod
-    def _connected(self, name: str) -> Client:
-        """A new connection, on which nothing was said."""
-
-    @abstractmethod
-    def _rest(self) -> None:
-        """What was begun is carried out."""
+    core: Broker
+    connect: Callable[[str], Client]
+    rest: Callable[[], None]
+    cut: bool = False
+    clients: dict[str, Client] = field(default_factory=dict)
 
     def client(self, name: str, version: str = "1.2") -> Client:
         """The client of that name, which has its CONNECTED."""
         client = self.clients.get(name)
         if client is None:
-            client = self.clients[name] = self._connected(name)
+            client = self.clients[name] = self.connect(name)
             self.put(client, f"CONNECT\naccept-version:{version}\nhost:x\n\n\0")
             assert [frame.command for frame in self.frames(name)] == ["CONNECTED"]
         return client
@@ -37,24 +37,29 @@ class NamedClients(ABC):
         data = text.encode()
         for part in [data[at : at + 1] for at in range(len(data))] if self.cut else [data]:
             client.send(part)
-        self._rest()
+        self.rest()
 
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         """A client writes one frame."""
         self.put(self.client(name), "\n".join([command, *headers]) + f"\n\n{body}\0")
 
+    def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual", id: str = "1") -> None:
+        """A client subscribes."""
+        self.write(name, "SUBSCRIBE", f"id:{id}", f"destination:/queue/{to}", f"ack:{ack}", *headers)
+
     def frames(self, name: str) -> list[ServerFrame]:
         """What a client got since it was asked last."""
-        collected = self.client(name).collect()
-        taken = list(collected)
-        collected.clear()
-        return taken
+        return self.client(name).heard()
 
     def messages(self, name: str) -> list[ServerFrame]:
         """The same; it must be messages only."""
         frames = self.frames(name)
         assert all(frame.command == "MESSAGE" for frame in frames), [frame.text for frame in frames]
         return frames
+
+    def got(self, name: str) -> list[str]:
+        """Their bodies; of one that says that a replay has sent everything, ``completed``."""
+        return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
 
     def error(self, name: str) -> ServerFrame:
         """The one frame that a client got, an ERROR."""
@@ -65,4 +70,12 @@ class NamedClients(ABC):
     def lose(self, name: str) -> None:
         """A client's connection breaks."""
         self.clients.pop(name).drop()
-        self._rest()
+        self.rest()
+
+    def queue(self, name: str = "q") -> Queue:
+        """A queue that must exist."""
+        return self.core.queues[name]
+
+    def count(self, name: str = "q") -> int:
+        """The queue's message count."""
+        return self.queue(name).message_count

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.bench import Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
-from tests.queues.durable_bench import DurableBench
+from tests.kit.replays import Stage
 from tests.queues.outcomes import refused, shown
 
 pytestmark = pytest.mark.wire
@@ -277,15 +277,15 @@ def test_A_36_a_tie_goes_to_the_first(cut: bool) -> None:
 
 def test_A_67_a_new_backlog_alone_begins_nothing_anew() -> None:
     """The consumer reads on behind what it does not want, however much that is."""
-    durable = DurableBench("leasing='sublet' max-per-subscription-backlog='9'")
+    durable = Stage("leasing='sublet' max-per-subscription-backlog='9'", retained=False)
     for number in "2" * 50 + "111":
-        durable.send(number, f"number:{number}")
-    durable.subscribe("c1", "max-backlog:1", "selector:number = '1'")
-    assert durable.got("c1") == "1"
-    (consumer,) = durable.life.broker.broker.queues["q"].distribution.consumers
+        durable.send(number, headers=(f"number:{number}",))
+    durable.subscribe("c1", SOME, "max-backlog:1", "selector:number = '1'")
+    assert durable.text("c1") == "1"
+    (consumer,) = durable.queue().distribution.consumers
     cursor = consumer.cursor
     assert cursor is not None
-    durable.subscribe("c1", "max-backlog:2", "selector:number = '1'", "replace:true")
-    assert (durable.got("c1"), consumer.cursor is cursor) == ("1", True)
-    durable.subscribe("c1", "max-backlog:2", "selector:number = '2'", "replace:true")
+    durable.subscribe("c1", SOME, "max-backlog:2", "selector:number = '1'", "replace:true")
+    assert (durable.text("c1"), consumer.cursor is cursor) == ("1", True)
+    durable.subscribe("c1", SOME, "max-backlog:2", "selector:number = '2'", "replace:true")
     assert consumer.cursor is not cursor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kit.bench import FLAT
 from tests.kit.replays import Stage, bookmarks
-from tests.queues.durable_bench import FLAT, DurableBench
 
 pytestmark = pytest.mark.wire
 
@@ -15,12 +15,12 @@ HEADS = ("headers-only:true", "max-backlog:9")
 
 @pytest.mark.parametrize("attributes", ["", LEASED])
 def test_all_but_the_body(attributes: str) -> None:
-    bench = DurableBench(attributes)
+    bench = Stage(attributes, retained=False)
     bench.write("p", "SEND", "destination:/queue/q", "persistent:true", "colour:red", "body-size:9", body="hello")
-    bench.subscribe("whole", "max-backlog:9")
+    bench.subscribe("whole", FLAT, "max-backlog:9")
     (whole,) = bench.messages("whole")
     bench.lose("whole")
-    bench.subscribe("heads", *HEADS)
+    bench.subscribe("heads", FLAT, *HEADS)
     (head,) = bench.messages("heads")
     assert (head.body, head.header("body-size"), head.header("content-length")) == (b"", "5", None)
     changed = ("message-id", "ack", "redelivered", "content-length", "delivery-count", "body-size", "JMSXDeliveryCount")
@@ -33,20 +33,20 @@ def test_all_but_the_body(attributes: str) -> None:
 
 
 def test_others_get_the_body() -> None:
-    bench = DurableBench(LEASED)
-    bench.send("ab")
-    bench.subscribe("heads", "headers-only:true", "max-backlog:1")
-    bench.subscribe("whole", "max-backlog:9")
-    assert (bench.got("heads"), bench.got("whole")) == ("", "b")
+    bench = Stage(LEASED, retained=False)
+    bench.send(*"ab")
+    bench.subscribe("heads", FLAT, "headers-only:true", "max-backlog:1")
+    bench.subscribe("whole", FLAT, "max-backlog:9")
+    assert (bench.text("heads"), bench.text("whole")) == ("", "b")
     bench.lose("heads")
-    assert bench.got("whole") == "a"
+    assert bench.text("whole") == "a"
 
 
 @pytest.mark.parametrize("attributes", ["", LEASED])
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_the_window_counts_what_is_sent(attributes: str, version: str) -> None:
     """A frame is as long as it is taken to be, in every version."""
-    bench = DurableBench(attributes)
+    bench = Stage(attributes, retained=False)
     client = bench.life.broker.connect()
     bench.life.write(client, "CONNECT", f"accept-version:{version}", "host:x")
     client.collect().clear()
@@ -56,7 +56,7 @@ def test_the_window_counts_what_is_sent(attributes: str, version: str) -> None:
     bench.life.write(
         client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", "headers-only:true", "max-backlog:9", FLAT
     )
-    (consumer,) = bench.life.broker.broker.queues["q"].distribution.consumers
+    (consumer,) = bench.queue().distribution.consumers
     sizes = [consumer.weigh(entry.message) for entry in consumer.held.values()]
     written = bytes(client.transport.taken)
     assert len(sizes) == 2
@@ -65,9 +65,9 @@ def test_the_window_counts_what_is_sent(attributes: str, version: str) -> None:
 
 
 def test_a_browser_may_ask_for_it() -> None:
-    bench = DurableBench("")
+    bench = Stage("", retained=False)
     bench.send("a")
-    bench.subscribe("c1", "browser:true", "headers-only:true", ack="auto")
+    bench.subscribe("c1", FLAT, "browser:true", "headers-only:true", ack="auto")
     (frame,) = bench.messages("c1")
     assert (frame.body, frame.header("body-size"), bench.count()) == (b"", "1", 1)
 
@@ -76,30 +76,30 @@ def test_a_browser_may_ask_for_it() -> None:
     ("attributes", "ack"), [("", "auto"), ("delivery-semantics='at-most-once'", "client-individual")]
 )
 def test_nobody_loses_a_body(attributes: str, ack: str) -> None:
-    bench = DurableBench(attributes)
+    bench = Stage(attributes, retained=False)
     bench.send("a")
-    bench.subscribe("c1", "headers-only:true", ack=ack)
+    bench.subscribe("c1", FLAT, "headers-only:true", ack=ack)
     assert "would lose the bodies of messages" in (bench.error("c1").header("message") or "")
     assert bench.count() == 1
-    bench.subscribe("c2")
-    assert bench.got("c2") == "a"
+    bench.subscribe("c2", FLAT)
+    assert bench.text("c2") == "a"
 
 
 def test_a_refused_subscription_leaves_no_queue() -> None:
-    bench = DurableBench("")
+    bench = Stage("", retained=False)
     bench.write("c1", "SUBSCRIBE", "id:1", "destination:/topic/t", "headers-only:true")
     assert "headers-only" in (bench.error("c1").header("message") or "")
-    assert list(bench.life.broker.broker.queues) == ["q"]
+    assert list(bench.core.queues) == ["q"]
 
 
 def test_it_stays_as_it_is() -> None:
-    bench = DurableBench(LEASED)
-    bench.subscribe("c1", *HEADS)
-    bench.subscribe("c1", "max-backlog:3", "replace:true")
+    bench = Stage(LEASED, retained=False)
+    bench.subscribe("c1", FLAT, *HEADS)
+    bench.subscribe("c1", FLAT, "max-backlog:3", "replace:true")
     assert "headers-only was true and cannot become false" in (bench.error("c1").header("message") or "")
-    bench.subscribe("c2", *HEADS)
-    bench.subscribe("c2", "max-backlog:1", "headers-only:true", "replace:true")
-    bench.send("ab")
+    bench.subscribe("c2", FLAT, *HEADS)
+    bench.subscribe("c2", FLAT, "max-backlog:1", "headers-only:true", "replace:true")
+    bench.send(*"ab")
     assert [frame.header("body-size") for frame in bench.messages("c2")] == ["1"]
 
 

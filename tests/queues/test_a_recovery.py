@@ -17,8 +17,8 @@ from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
 from tests.kit.documents import errors_of, load_core
 from tests.kit.in_process import configuration
-from tests.kit.past import DESK, RETAINED, Past
-from tests.kit.views import addresses, view
+from tests.kit.past import RETAINED, Past
+from tests.kit.views import DESK, addresses, view
 
 pytestmark = pytest.mark.wire
 
@@ -46,15 +46,15 @@ def filled(before: Past, *declared: str, settings: str = "") -> list[str]:
 def test_A_61_a_new_view_gets_the_history_of_what_it_reads() -> None:
     """What was acknowledged on another queue, too; and then what comes. A restart changes nothing."""
     past = Past(DESK)
-    past.publish("a", "b", "c")
+    past.send("a", "b", "c")
     assert past.take("desk", 2) == ["a", "b"]
     now = past.then(DESK, over())
-    assert now.count_of("work") == 3
-    now.publish("d")
+    assert now.count("work") == 3
+    now.send("d")
     assert now.take("work") == ["a", "b", "c", "d"]
     assert now.take("desk") == ["c", "d"]
     again = now.then(DESK, over())
-    assert (again.count_of("work"), again.count_of("desk")) == (0, 0)
+    assert (again.count("work"), again.count("desk")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_A_61_a_new_view_gets_the_history_of_what_it_reads() -> None:
 @pytest.mark.parametrize("is_view", [True, False])
 def test_A_61_a_new_queue_begins_at_its_recovery_point(point: str, bodies: list[str], is_view: bool) -> None:
     past = Past(DESK)
-    past.publish("a")
+    past.send("a")
     past.advance(5000)
     second = datetime.fromtimestamp(past.life.broker.loop.now_ms / 1000, UTC)
-    past.publish("b", "c")
-    first, _, last = past.bookmarks()
+    past.send("b", "c")
+    first, _, last = past.offsets("orders.eu")
     text = point.format(first=first, last=last, second_time=f"{second:%Y%m%dT%H%M%SZ}")
     if is_view:
         now = past.then(DESK, begins(text))
@@ -88,26 +88,26 @@ def test_A_61_a_new_queue_begins_at_its_recovery_point(point: str, bodies: list[
         beside = f"<queue name='work' recovery-point='{text}'/></anycast></address>"
         now = past.then(DESK.replace("</anycast></address>", beside))
     assert now.take("work") == bodies
-    now.publish("d", "e")
+    now.send("d", "e")
     expected = ["d", "e"] if is_view else ["e"]  # anycast queues of an address take turns
     assert now.take("work") in (expected, ["d"])
 
 
 def test_A_61_without_a_word_a_view_begins_with_the_log_and_other_queues_are_empty() -> None:
     past = Past(DESK)
-    past.publish("a")
+    past.send("a")
     now = past.then(DESK.replace("</anycast>", "<queue name='plain'/></anycast>"), over())
-    assert (now.count_of("work"), now.count_of("plain")) == (1, 0)
+    assert (now.count("work"), now.count("plain")) == (1, 0)
 
 
 def test_A_61_a_view_that_was_there_before_the_log_was_kept_begins_nowhere() -> None:
     """That its default is another one now is no change of its recovery point."""
     past = Past(DESK, over("recovery-point='now'"))
-    past.publish("a")
+    past.send("a")
     assert past.take("work") == ["a"]
     now = past.then(DESK, over("recovery-point='now'"))
-    assert now.count_of("work") == 0
-    assert now.then(DESK, over("recovery-point=' now '")).count_of("work") == 0
+    assert now.count("work") == 0
+    assert now.then(DESK, over("recovery-point=' now '")).count("work") == 0
 
 
 def test_A_61_a_default_that_is_another_one_now_is_no_change() -> None:
@@ -123,10 +123,10 @@ def test_A_61_a_default_that_is_another_one_now_is_no_change() -> None:
 
 def test_A_63_a_queue_that_begins_at_a_time_in_a_pass_with_others() -> None:
     past = Past(DESK)
-    past.publish("a")
+    past.send("a")
     past.advance(5000)
     second = datetime.fromtimestamp(past.life.broker.loop.now_ms / 1000, UTC)
-    past.publish("b")
+    past.send("b")
     late = over(f"recovery-point='{second:%Y%m%dT%H%M%SZ}'", "late")
     now = past.then(DESK, over(), late)
     assert (now.take("work"), now.take("late")) == (["a", "b"], ["b"])
@@ -137,23 +137,23 @@ def test_A_61_only_what_the_queue_would_get() -> None:
     nothing transient.
     """
     past = Past(DESK, US)
-    past.publish("red", headers=("colour:red",))
-    past.publish("blue", headers=("colour:blue",))
-    past.publish("late", headers=("colour:red", "expires:1000000"))
-    past.publish("far", headers=("colour:red",), to="/queue/orders.us")
-    past.publish("desk's", headers=("colour:red",), to="orders.eu::desk")
+    past.send("red", headers=("colour:red",))
+    past.send("blue", headers=("colour:blue",))
+    past.send("late", headers=("colour:red", "expires:1000000"))
+    past.send("far", headers=("colour:red",), to="/queue/orders.us")
+    past.send("desk's", headers=("colour:red",), to="orders.eu::desk")
     past.write("producer", "SEND", "destination:/queue/orders.eu", "colour:red", body="transient")
-    past.publish("last", headers=("colour:red", "expires:99000000000"))
+    past.send("last", headers=("colour:red", "expires:99000000000"))
     red = view("underlying-address='orders.eu'", "work", "<filter string=\"colour='red'\"/>")
     now = past.then(DESK, US, red)
-    assert now.life.broker.broker.queues["work"].contents.counters.added == 2
+    assert now.queue("work").contents.counters.added == 2
     assert now.take("work") == ["red", "last"]
 
 
 def test_A_61_what_is_sent_to_a_view_itself_is_history_of_others() -> None:
     past = Past(DESK, over())
-    past.publish("a", to="/queue/work")
-    past.publish("b", to="work::work")
+    past.send("a", to="/queue/work")
+    past.send("b", to="work::work")
     now = past.then(DESK, over(), over("", "second"))
     assert now.take("second") == ["a", "b"]
     assert now.take("work") == ["a", "b"]
@@ -162,7 +162,7 @@ def test_A_61_what_is_sent_to_a_view_itself_is_history_of_others() -> None:
 def test_A_61_history_of_several_addresses_in_order_of_arrival() -> None:
     past = Past(DESK, US)
     for number in range(6):
-        past.publish(str(number), to=("/queue/orders.eu", "/topic/orders.us", "/topic/orders.us.ny")[number % 3])
+        past.send(str(number), to=("/queue/orders.eu", "/topic/orders.us", "/topic/orders.us.ny")[number % 3])
     both = over("", "work", "orders.eu,orders.#", "orders.eu")
     assert filled(past, DESK, US, both) == ["0", "1", "2", "3", "4", "5"]
 
@@ -170,10 +170,10 @@ def test_A_61_history_of_several_addresses_in_order_of_arrival() -> None:
 def test_A_61_what_was_in_pages_comes_back_too() -> None:
     pages = "<max-size-messages>2</max-size-messages><page-size-bytes>2000</page-size-bytes>"
     past = Past(DESK, settings=pages)
-    past.publish(*"abcdefgh")
+    past.send(*"abcdefgh")
     assert past.take("desk", 5) == list("abcde")
     now = past.then(DESK, over(), settings=pages)
-    now.publish("i")
+    now.send("i")
     assert now.take("desk") == list("fghi")
     assert now.take("work") == list("abcdefghi")
     assert now.then(DESK, over(), settings=pages).take("work") == []
@@ -181,8 +181,8 @@ def test_A_61_what_was_in_pages_comes_back_too() -> None:
 
 def test_A_61_a_message_that_is_scheduled_waits_there_too() -> None:
     past = Past(DESK)
-    past.publish("later", headers=("AMQ_SCHEDULED_DELAY:60000",))
-    past.publish("now")
+    past.send("later", headers=("AMQ_SCHEDULED_DELAY:60000",))
+    past.send("now")
     now = past.then(DESK, over())
     assert now.take("work") == ["now"]
     now.advance(61_000)
@@ -194,10 +194,10 @@ def test_A_61_large_bodies_of_the_past() -> None:
     log is in tests/e2e/test_filling.py.
     """
     past = Past(DESK)
-    past.publish("x" * 300_000, "y" * 300_000)
+    past.send("x" * 300_000, "y" * 300_000)
     assert [body[:1] for body in past.take("desk", 1)] == ["x"]
     now = past.then(DESK, over())
-    assert now.life.broker.broker.events.counts["ART-1010"] == 1
+    assert now.core.events.counts["ART-1010"] == 1
     again = now.then(DESK, over())
     assert [(body[:1], len(body)) for body in again.take("work")] == [("y", 300_000)]
 
@@ -209,11 +209,11 @@ def full(monkeypatch: pytest.MonkeyPatch, count: int = 12) -> Past:
     """A view that has room for a few messages of its history, because its address is full."""
     monkeypatch.setattr(fills, "AHEAD_BYTES", 400)
     past = Past(DESK)
-    past.publish(*[f"h{number}" for number in range(count)])
+    past.send(*[f"h{number}" for number in range(count)])
     assert len(past.take("desk")) == count
     now = past.then(DESK, over(), settings=FULL)
-    assert 0 < now.count_of("work") < count
-    assert now.life.broker.broker.queues["work"].filling is not None
+    assert 0 < now.count("work") < count
+    assert now.queue("work").filling is not None
     return now
 
 
@@ -225,27 +225,27 @@ def test_A_61_what_comes_now_stands_behind_the_history(monkeypatch: pytest.Monke
     """However full the address is, and however slow consumers are."""
     now = full(monkeypatch)
     history = [f"h{number}" for number in range(12)]
-    now.publish("l0", "l1")
+    now.send("l0", "l1")
     assert now.take("work", 5) == history[:5]
-    now.publish("l2")
+    now.send("l2")
     assert now.take("work") == [*history[5:], "l0", "l1", "l2"]
     assert now.take("desk") == ["l0", "l1", "l2"]
-    now.publish("l3")
+    now.send("l3")
     assert now.take("work") == ["l3"]
-    assert now.life.broker.broker.queues["work"].filling is None
+    assert now.queue("work").filling is None
 
 
 @pytest.mark.interpreted
 def test_A_61_a_restart_goes_on_where_the_queue_had_got(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was acknowledged does not come again, also when the journal no longer has the records of that."""
     now = full(monkeypatch, 30)
-    now.publish("live")
+    now.send("live")
     taken: list[str] = []
     for _ in range(5):
         taken += now.take("work", 3)
         now = now.then(DESK, over(), settings=FULL)
         for number in range(40):
-            now.publish(f"{number} " + "x" * 4000, to="/queue/elsewhere")
+            now.send(f"{number} " + "x" * 4000, to="/queue/elsewhere")
         assert now.take("elsewhere")
         now.life.broker.advance(60_000)
     taken += now.take("work")
@@ -255,12 +255,12 @@ def test_A_61_a_restart_goes_on_where_the_queue_had_got(monkeypatch: pytest.Monk
 @pytest.mark.interpreted
 def test_A_61_a_queue_without_room_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     past = Past(DESK)
-    past.publish(*[str(number) for number in range(20)])
+    past.send(*[str(number) for number in range(20)])
     limited = over("overflow-policy='REJECT' max-depth-messages='3'", "limited")
     now = past.then(DESK, limited, over())
-    assert (now.count_of("limited"), now.count_of("work")) == (3, 20)
+    assert (now.count("limited"), now.count("work")) == (3, 20)
     assert now.take("limited") == [str(number) for number in range(20)]
-    now.publish("live")
+    now.send("live")
     assert (now.take("limited"), now.take("work")[-1]) == (["live"], "live")
 
 
@@ -268,9 +268,9 @@ def test_A_61_a_queue_without_room_does_not_keep_others_waiting(monkeypatch: pyt
 def test_A_61_a_queue_may_be_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody reads the log for it any more, and one of the same name is a new one."""
     now = full(monkeypatch)
-    broker = now.life.broker.broker
+    broker = now.core
     broker.registry.delete_queue(broker.queues["work"], broker.log.now_ms)
-    now.publish("live")
+    now.send("live")
     assert now.replays.count == 0
     assert now.take("desk") == ["live"]
     monkeypatch.setattr(fills, "AHEAD_BYTES", 1 << 20)
@@ -319,30 +319,30 @@ def test_A_61_a_message_on_its_way_to_a_queue_is_not_unrouted(monkeypatch: pytes
     to_dead = "<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
     dead = f"{FULL}<dead-letter-address>dead</dead-letter-address>{to_dead}"
     past = Past()
-    past.publish(*"abcdefgh", to="/topic/orders.eu")
+    past.send(*"abcdefgh", to="/topic/orders.eu")
     now = past.then(over(), settings=dead)
-    assert now.life.broker.broker.queues["work"].filling is not None
-    now.publish("live", to="/topic/orders.eu")
-    assert now.life.broker.broker.addresses["orders.eu"].unrouted_message_count == 0
+    assert now.queue("work").filling is not None
+    now.send("live", to="/topic/orders.eu")
+    assert now.core.addresses["orders.eu"].unrouted_message_count == 0
     assert now.take("work") == [*"abcdefgh", "live"]
-    assert "dead" not in now.life.broker.broker.addresses
+    assert "dead" not in now.core.addresses
 
 
 def test_A_61_what_retention_has_removed_is_told_of() -> None:
     past = Past(DESK)
-    past.publish(*[f"{number} " + "x" * 8000 for number in range(20)])
+    past.send(*[f"{number} " + "x" * 8000 for number in range(20)])
     past.take("desk")
     past = past.then(DESK)
-    past.publish(*[f"{number} " + "x" * 8000 for number in range(20, 30)])
+    past.send(*[f"{number} " + "x" * 8000 for number in range(20, 30)])
     past.take("desk")
-    first = past.bookmarks()[0]
+    first = past.offsets("orders.eu")[0]
     assert past.archive.retired
     past.archive.remove_oldest()
     now = past.then(DESK, begins(first))
-    left = now.bookmarks()
-    assert now.count_of("work") == len(left) < 29
-    assert now.life.broker.broker.events.counts["ART-1010"] == 1
-    assert now.life.broker.broker.events.counts["ART-1009"] == 1
+    left = now.offsets("orders.eu")
+    assert now.count("work") == len(left) < 29
+    assert now.core.events.counts["ART-1010"] == 1
+    assert now.core.events.counts["ART-1009"] == 1
 
 
 # ---- a changed recovery point --------------------------------------------------------------------
@@ -351,24 +351,24 @@ def test_A_61_what_retention_has_removed_is_told_of() -> None:
 def test_A_61_a_changed_recovery_point_begins_there_again() -> None:
     """What was acknowledged returns, and what is on the queue is there once."""
     past = Past(DESK, over("recovery-point='now'"))
-    past.publish("a", "b", "c")
+    past.send("a", "b", "c")
     assert past.take("work", 2) == ["a", "b"]
-    first = past.bookmarks()[0]
+    first = past.offsets("orders.eu")[0]
     now = past.then(DESK, over("recovery-point='epoch'"))
-    assert now.count_of("work") == 3
-    now.publish("d")
+    assert now.count("work") == 3
+    now.send("d")
     assert sorted(now.take("work")) == ["a", "b", "c", "d"]
-    assert now.then(DESK, over("recovery-point='epoch'")).count_of("work") == 0
+    assert now.then(DESK, over("recovery-point='epoch'")).count("work") == 0
     now = now.then(DESK, begins(first))
     assert now.take("work") == ["b", "c", "d"]
-    assert now.then(DESK, over("recovery-point='now'")).count_of("work") == 0
+    assert now.then(DESK, over("recovery-point='now'")).count("work") == 0
 
 
 def test_A_61_creation_is_when_the_queue_was_made() -> None:
     past = Past(DESK)
-    past.publish("before")
+    past.send("before")
     past = past.then(DESK, over("recovery-point='now'"))
-    past.publish("a", "b")
+    past.send("a", "b")
     assert past.take("work") == ["a", "b"]
     now = past.then(DESK, over("recovery-point='creation'"))
     assert now.take("work") == ["a", "b"]
@@ -379,20 +379,20 @@ def test_A_61_what_is_in_pages_is_not_doubled() -> None:
     """The queue gets its history when they are empty."""
     pages = "<max-size-messages>2</max-size-messages><page-size-bytes>2000</page-size-bytes>"
     past = Past(over("recovery-point='now'"), settings=pages)
-    past.publish(*"abcdefgh", to="/topic/orders.eu")
+    past.send(*"abcdefgh", to="/topic/orders.eu")
     assert past.take("work", 1) == ["a"]
     now = past.then(over("recovery-point='epoch'"), settings=pages)
-    assert now.count_of("work") == 7
+    assert now.count("work") == 7
     assert now.take("work", 7) == list("bcdefgh")
     assert sorted(now.take("work")) == list("abcdefgh")
 
 
 def test_A_61_a_declared_queue_that_leaves_the_file_goes_on() -> None:
     past = Past(DESK)
-    past.publish("a", "b")
+    past.send("a", "b")
     now = past.then(DESK, over("recovery-point='epoch'"))
-    assert now.count_of("work") == 2
-    assert now.then(DESK).count_of("work") == 2
+    assert now.count("work") == 2
+    assert now.then(DESK).count("work") == 2
 
 
 # ---- one pass, one body --------------------------------------------------------------------------
@@ -402,15 +402,15 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
     """Whatever they read, and wherever they begin: the log is read from the first of these places on, once."""
     past = Past(DESK, US)
     for number in range(40):
-        past.publish(f"{number} " + "x" * 5000, to=("/queue/orders.eu", "/queue/orders.us")[number % 2])
-    first = past.bookmarks()[0]
+        past.send(f"{number} " + "x" * 5000, to=("/queue/orders.eu", "/queue/orders.us")[number % 2])
+    first = past.offsets("orders.eu")[0]
     one = past.then(DESK, US, over())
     names = ("second", "third", "fourth")
     now = one.then(
         DESK, US, over(), over("", "second"), over("", "third", "orders.us", "orders.us"),
         over(f"recovery-point='{first}'", "fourth", "orders.#", "orders.eu"),
     )  # fmt: skip
-    assert [now.count_of(name) for name in names] == [20, 20, 39]
+    assert [now.count(name) for name in names] == [20, 20, 39]
     files = now.archive.files(now.life.disk).values()
     assert now.life.broker.log_files is not None
     assert now.life.broker.log_files.read_bytes < 1.1 * sum(len(data.rstrip(b"\0")) for data in files)
@@ -419,14 +419,14 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
 def test_A_15_a_body_of_the_past_is_there_once() -> None:
     """Whether or not another queue still has the message; also after a restart."""
     past = Past(DESK)
-    past.publish("x" * 1000, "y" * 1000)
+    past.send("x" * 1000, "y" * 1000)
     assert len(past.take("desk", 1)) == 1
     now = past.then(DESK, over(), over("", "second"))
     for life in (now, now.then(DESK, over(), over("", "second"))):
         account = life.life.broker.broker.memory.account
         assert account.message_count == 2
         assert account.size_bytes < 3000
-        assert [life.count_of(name) for name in ("desk", "work", "second")] == [1, 2, 2]
+        assert [life.count(name) for name in ("desk", "work", "second")] == [1, 2, 2]
 
 
 # ---- other starts --------------------------------------------------------------------------------
@@ -435,19 +435,19 @@ def test_A_15_a_body_of_the_past_is_there_once() -> None:
 def test_A_60_a_start_finds_the_state_in_the_log() -> None:
     """Out, acknowledged, and never delivered: each as it was."""
     past = Past(DESK, over())
-    past.publish(*"abcdef")
+    past.send(*"abcdef")
     assert past.take("work", 2) == ["a", "b"]
     past.write("holder", "SUBSCRIBE", "id:1", "destination:work::work", "ack:client-individual")
     assert past.got("holder") == list("cdef")
     now = past.then(DESK, over())
-    assert (now.count_of("work"), now.count_of("desk")) == (4, 6)
+    assert (now.count("work"), now.count("desk")) == (4, 6)
     assert now.take("work") == list("cdef")
 
 
 def test_A_62_a_start_needs_only_what_somebody_has_not_acknowledged() -> None:
     """Without the rest of the log everything is as it was."""
     past = Past(DESK, over())
-    past.publish(*[f"{number} " + "x" * 8000 for number in range(30)])
+    past.send(*[f"{number} " + "x" * 8000 for number in range(30)])
     assert len(past.take("work", 28)) == 28
     assert len(past.take("desk", 29)) == 29
     past = past.then(DESK, over())

@@ -25,13 +25,13 @@ def test_A_13_everything_again_though_all_is_acknowledged(cut: bool) -> None:
     assert here.life.read(here.client("consumer")) == ["a", "b", "c"]
     here.replay("c1", "EPOCH")
     assert here.got("c1") == ["a", "b", "c"]
-    assert here.life.broker.broker.queues["q"].message_count == 0
+    assert here.count("q") == 0
 
 
 def test_A_13_the_queue_stays_as_it_is(cut: bool) -> None:
     """Nothing is leased, counted or taken, and ``ack`` does not matter."""
     here = stage(cut, "a", "b")
-    queue = here.life.broker.broker.queues["q"]
+    queue = here.queue("q")
     for name, ack in (("c1", "auto"), ("c2", "client"), ("c3", "client-individual")):
         here.replay(name, "EPOCH", f"ack:{ack}")
         assert here.got(name) == ["a", "b"]
@@ -50,10 +50,10 @@ def test_A_13_then_what_is_published(cut: bool) -> None:
 
 def test_A_13_nothing_is_created(cut: bool) -> None:
     here = stage(cut)
-    before = set(here.life.broker.broker.queues), set(here.life.broker.broker.addresses)
+    before = set(here.core.queues), set(here.core.addresses)
     here.replay("c1", "EPOCH", of="destination:/queue/nowhere")
     here.replay("c1", "EPOCH", of="destination:/topic/nowhere.#", id="2")
-    assert (set(here.life.broker.broker.queues), set(here.life.broker.broker.addresses)) == before
+    assert (set(here.core.queues), set(here.core.addresses)) == before
 
 
 def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
@@ -64,7 +64,7 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
     here.write("consumer", "SUBSCRIBE", "id:2", "destination:/queue/brief", "ack:auto")
     here.write("consumer", "UNSUBSCRIBE", "id:2")
     here.advance(120_000)
-    assert "brief" not in here.life.broker.broker.queues
+    assert "brief" not in here.core.queues
     here.replay("c1", "EPOCH", of="destination:/topic/news")
     here.replay("c2", "EPOCH", of="destination:/queue/brief")
     assert (here.got("c1"), here.got("c2")) == (["unrouted"], ["gone"])
@@ -129,7 +129,7 @@ def test_A_13_messages_in_pages(cut: bool) -> None:
     here.send(*bodies[:10])
     here.replay("c1", "EPOCH")
     here.send(*bodies[10:])
-    assert here.life.broker.broker.addresses["q"].must_page
+    assert here.core.addresses["q"].must_page
     assert here.got("c1") == bodies
 
 
@@ -195,7 +195,7 @@ VIEWS = """<addresses>
 
 def test_A_13_a_view(cut: bool) -> None:
     """All that is published to the addresses under it, in the order of the log."""
-    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here = Stage(life=Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
     here.send("a", to="/topic/orders.eu")
     here.send("b", to="/topic/orders.us.ny")
     here.send("other", to="/topic/orders.asia")
@@ -218,7 +218,7 @@ SECURED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"
 
 def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
     """Of the address; of a view, that of its own address."""
-    here = Stage(Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here = Stage(life=Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
     here.send("a", to="/topic/orders.eu")
     authorizer = Authorizer(loads(SECURED), lambda *_: None)
     for name, role, destination, is_allowed in (
@@ -245,7 +245,7 @@ def test_A_13_what_became_of_a_message_does_not_matter(cut: bool) -> None:
     <address name="q"><anycast><queue name="q"/></anycast></address></addresses>
     <address-settings><address-setting match="q"><dead-letter-address>dead</dead-letter-address>
     <max-delivery-attempts>1</max-delivery-attempts></address-setting></address-settings>"""
-    here = Stage(Life("", core=rows, archive=Archive(), instead=""), cut=cut)
+    here = Stage(life=Life("", core=rows, archive=Archive(), instead=""), cut=cut)
     here.send("expired", headers=(f"expires:{here.life.broker.loop.now_ms + 1000}",))
     here.advance(60_000)
     here.send("later", headers=("AMQ_SCHEDULED_DELAY:1000000",))

@@ -69,17 +69,17 @@ def play_with_a_past(core: str, example: str) -> None:
     """An example of a broker that keeps its log. ``begin`` adds a queue, which has an address of its own."""
     steps = [line.split() for line in example.splitlines()]
     later = {words[1] for words in steps if words[0] == "begin"}
-    here = Stage(Life("", archive=Archive(), instead=_without(core, later)))
+    here = Stage(life=Life("", archive=Archive(), instead=_without(core, later)))
     for number, (step, name, *bodies) in enumerate(steps):
         if step == "begin":
             later.discard(name)
             here.life.broker.drain()
-            here = Stage(Life("", here.life.disk, archive=here.archive, instead=_without(core, later)))
+            here = Stage(life=Life("", here.life.disk, archive=here.archive, instead=_without(core, later)))
         elif step == "publish":
             here.send(*bodies, to=name)
         else:
             assert step == "read-from"
-            address = here.life.broker.broker.queues[name].address.name
+            address = here.core.queues[name].address.name
             here.write(f"reader {number}", "SUBSCRIBE", "id:1", f"destination:{address}::{name}", "ack:auto")
             assert here.got(f"reader {number}") == bodies
             here.write(f"reader {number}", "UNSUBSCRIBE", "id:1")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError
-from tests.kit.past import DESK, Past
+from tests.kit.past import Past
+from tests.kit.views import DESK
 from tests.unit.management.operated import Operated
 
 
 def test_a_view_of_the_past() -> None:
     past = Past(DESK)
-    past.publish("a", "b")
+    past.send("a", "b")
     operated = Operated(past.life.broker)
     row = operated.do(
         "createQueue", name="work", routing_type="ANYCAST", underlying_address="orders.eu",
@@ -19,7 +20,7 @@ def test_a_view_of_the_past() -> None:
     )  # fmt: skip
     assert row["life"] == "created"
     past.life.broker.drain()
-    past.publish("c")
+    past.send("c")
     assert past.take("work", 2) == ["a", "b"]
     with pytest.raises(BadRequestError, match="shares its address with queue"):
         operated.do(
