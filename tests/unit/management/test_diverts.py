@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from tests.kit.bench import Bench
-from tests.kit.core import NOW_MS
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
+from tests.kit.managed import reload
 from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = """<addresses><address name='q'><anycast><queue name='q'/></anycast></address>
@@ -18,9 +17,9 @@ DECLARED = """<diverts><divert name='d'><address>q</address><forwarding-address>
 </diverts>"""
 
 
-def counts(one: Bench | Life) -> tuple[int, ...]:
+def counts(operated: Operated) -> tuple[int, ...]:
     """How many messages are on q, r and s."""
-    queues = (one.world if isinstance(one, Bench) else one.broker).broker.queues
+    queues = operated.managed.broker.queues
     return tuple(queues[name].message_count if name in queues else 0 for name in "qrs")
 
 
@@ -41,13 +40,13 @@ def test_it_works_from_then_on() -> None:
     assert (row["routingType"], row["declaredAt"]) == ("STRIP", None)
     one.send("not this")
     one.send("this", "kind:a")
-    assert counts(one) == (3, 1, 1)
+    assert counts(operated) == (3, 1, 1)
     operated.do("updateDivert", name="d", exclusive=True, forwarding_address="s", filter_string="")
     one.send("all")
-    assert counts(one) == (3, 1, 2)
+    assert counts(operated) == (3, 1, 2)
     assert operated.do("destroyDivert", name="d") == {"destroyed": 1}
     one.send("after")
-    assert (counts(one), names(operated)) == ((4, 1, 2), [])
+    assert (counts(operated), names(operated)) == ((4, 1, 2), [])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_it_makes_its_address_and_keeps_it() -> None:
     one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="new", forwarding_address="r")
     one.send("x", to="new")
-    assert counts(one) == (0, 1, 0)
+    assert counts(operated) == (0, 1, 0)
     with pytest.raises(BrokerError, match="Address new has the divert d; destroy that first"):
         operated.do("deleteAddress", address="new", force=True)
     operated.do("destroyDivert", name="d")
@@ -120,18 +119,16 @@ def test_it_makes_its_address_and_keeps_it() -> None:
 # ---- after a restart ---------------------------------------------------------------------------------
 
 
-def life(core: str = "", old: Life | None = None) -> tuple[Life, Operated]:
-    one = Life("", None if old is None else old.disk, instead=QUEUES, core=core)
+def after(old: Life, core: str = "") -> tuple[Life, Operated]:
+    """The next life, with another file."""
+    old.core = core
+    one = old.again()
     return one, Operated(one.broker)
 
 
-def after(old: Life, core: str = "") -> tuple[Life, Operated]:
-    old.broker.drain()
-    return life(core, old)
-
-
 def test_it_is_there_after_a_restart_as_it_was_changed() -> None:
-    one, operated = life()
+    one = Life("", instead=QUEUES)
+    operated = Operated(one.broker)
     operated.do("createDivert", name="d", address="q", forwarding_address="r")
     operated.do("updateDivert", name="d", forwarding_address="s", exclusive=True, routing_type="anycast")
     operated.do("createDivert", name="gone", address="q", forwarding_address="r")
@@ -139,17 +136,18 @@ def test_it_is_there_after_a_restart_as_it_was_changed() -> None:
     one, operated = after(one)
     assert names(operated) == ["d"]
     one.send(one.client(), "x")
-    assert counts(one) == (0, 0, 1)
+    assert counts(operated) == (0, 0, 1)
     operated.do("destroyDivert", name="d")
     one, operated = after(one)
     assert names(operated) == []
 
 
 def test_one_that_the_file_declares_is_what_the_file_says() -> None:
-    one, operated = life(DECLARED)
+    one = Life("", instead=QUEUES, core=DECLARED)
+    operated = Operated(one.broker)
     operated.do("updateDivert", name="d", forwarding_address="s")
     one.send(one.client(), "x")
-    assert counts(one) == (1, 0, 1)
+    assert counts(operated) == (1, 0, 1)
     one, operated = after(one, DECLARED)
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
     operated.do("destroyDivert", name="d")
@@ -160,7 +158,8 @@ def test_one_that_the_file_declares_is_what_the_file_says() -> None:
 
 def test_one_that_the_file_declares_only_for_a_while() -> None:
     """What an operator made does not go because a file changed."""
-    one, operated = life()
+    one = Life("", instead=QUEUES)
+    operated = Operated(one.broker)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
     one, operated = after(one, DECLARED)
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
@@ -169,7 +168,8 @@ def test_one_that_the_file_declares_only_for_a_while() -> None:
 
 
 def test_a_journal_that_is_compacted_keeps_it() -> None:
-    one, operated = life()
+    one = Life("", instead=QUEUES)
+    operated = Operated(one.broker)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
     client = one.client()
     for number in range(200):
@@ -182,14 +182,6 @@ def test_a_journal_that_is_compacted_keeps_it() -> None:
 # ---- at a reload -------------------------------------------------------------------------------------
 
 
-def reload(one: Bench, more: str, settings: str = "") -> None:
-    config = configuration(QUEUES + more + settings)
-    redeployment = one.world.broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
-    for _ in redeployment.run():
-        pass
-    assert redeployment.failures == []
-
-
 FORCE = """<address-settings><address-setting match='#'><config-delete-diverts>FORCE</config-delete-diverts>
 <config-delete-addresses>FORCE</config-delete-addresses></address-setting></address-settings>"""
 
@@ -198,31 +190,31 @@ def test_a_reload_leaves_it_alone() -> None:
     one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("createDivert", name="e", address="new", forwarding_address="s")
     operated.do("createDivert", name="f", address="q", forwarding_address="s")
-    reload(one, "", FORCE)
+    reload(one.world.broker, configuration(QUEUES + FORCE))
     assert sorted(names(operated)) == ["e", "f"]
     one.send("x", to="new")
     one.send("y")
-    assert counts(one) == (1, 0, 2)
+    assert counts(operated) == (1, 0, 2)
 
 
 def test_a_reload_brings_back_what_the_file_declares() -> None:
     one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("updateDivert", name="d", forwarding_address="s")
-    reload(one, DECLARED)
+    reload(one.world.broker, configuration(QUEUES + DECLARED))
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
     operated.do("destroyDivert", name="d")
-    reload(one, DECLARED)
+    reload(one.world.broker, configuration(QUEUES + DECLARED))
     assert names(operated) == ["d"]
 
 
 def test_a_file_that_begins_and_ceases_to_declare_it() -> None:
     one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
-    reload(one, DECLARED.replace("<address>q", "<address>s"))
+    reload(one.world.broker, configuration(QUEUES + DECLARED.replace("<address>q", "<address>s")))
     (row,) = operated.do("listDiverts")
     assert (row["address"], row["forwardingAddress"]) == ("s", "r")
-    reload(one, "", FORCE)
+    reload(one.world.broker, configuration(QUEUES + FORCE))
     (row,) = operated.do("listDiverts")
     assert (row["address"], row["forwardingAddress"]) == ("q", "s")
     one.send("x")
-    assert counts(one) == (1, 0, 1)
+    assert counts(operated) == (1, 0, 1)

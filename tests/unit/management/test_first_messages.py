@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.errors import BadRequestError
-from artemis_py.management.artemis.beans import QUEUE, Beans
-from artemis_py.management.artemis.operations import find_operation
+from artemis_py.management.artemis.beans import QUEUE
 from tests.unit.management.operated import Operated, operated_bench
 
 
@@ -97,10 +96,7 @@ def test_the_first_of_those_in_pages() -> None:
 
 
 def listed(operated: Operated, name: str, *values: Any) -> Any:
-    beans = Beans(operated.managed, operated.managed.broker.config)
-    bean = beans.named(QUEUE, "q")
-    assert bean is not None
-    call = find_operation(bean.kind, name, "q", len(values)).prepare(operated.managed, bean, values)
+    call = operated.prepared(QUEUE, "q", name, *values)
     assert (call.right, call.permission) == ("view", f"queue.q.{name.partition('(')[0]}")
     return operated.carry_out(call.begin()).value
 

@@ -11,23 +11,14 @@ from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BadRequestError
 from artemis_py.management.listing import Selection
 from artemis_py.management.managed import Cursors, InPieces, Lines
-from artemis_py.management.operation import arguments_of
-from artemis_py.management.table import OPERATIONS
 from tests.kit.core import head_of, send
 from tests.kit.paged_bench import PagedBench
-
-BY_ID = {operation.id: operation for operation in OPERATIONS}
-
-
-def do(bench: PagedBench, id: str, **arguments: object) -> Any:
-    """What an operation answers."""
-    given = arguments_of(BY_ID[id], {name: [value] for name, value in arguments.items()})
-    return bench.result(BY_ID[id].begin(bench.managed, given))
+from tests.unit.management.operated import begun
 
 
 def browse(bench: PagedBench, **arguments: object) -> tuple[list[int], Any, Selection[Any]]:
     """The numbers on a page, its cursor, and the page."""
-    page = do(bench, "queue.browse", queue="q", **arguments)
+    page = bench.result(begun(bench.managed, "queue.browse", queue="q", **arguments))
     return [row["messageID"] for row in page.owners], page.extra["next"], page
 
 
@@ -50,7 +41,7 @@ def test_pages_follow_each_other() -> None:
 def test_a_cursor_may_be_used_again_and_what_it_stands_at_may_go() -> None:
     bench = filled(10)
     _, after, _ = browse(bench, size=4)
-    assert bench.result(BY_ID["queue.removeMessage"].begin(bench.managed, {"queue": "q", "message": 4}))["removed"] == 1
+    assert bench.result(begun(bench.managed, "queue.removeMessage", queue="q", message=4))["removed"] == 1
     for _ in range(2):
         assert browse(bench, size=3, after=after)[0] == [5, 6, 7]
     send(bench.broker, "q", 5)
@@ -68,7 +59,7 @@ def test_with_a_filter_a_page_ends_when_it_is_full() -> None:
 
 def test_lines_and_rows_have_the_same_cursors() -> None:
     bench = filled(10)
-    lines = do(bench, "queue.exportMessages", queue="q", size=4)
+    lines = bench.result(begun(bench.managed, "queue.exportMessages", queue="q", size=4))
     (told,) = json.loads(lines.parts[-1]).values()
     assert browse(bench, size=2, after=told["after"])[0] == [5, 6]
 
@@ -77,7 +68,7 @@ def test_a_long_body_ends_its_page() -> None:
     bench = filled(2)
     send(bench.broker, "q", body=b"x" * 100_000)
     send(bench.broker, "q", 2)
-    lines = do(bench, "queue.exportMessages", queue="q")
+    lines = bench.result(begun(bench.managed, "queue.exportMessages", queue="q"))
     assert isinstance(lines, Lines)
     *_, message, body, told = lines.parts
     assert isinstance(message, bytes)
@@ -90,7 +81,7 @@ def test_a_long_body_ends_its_page() -> None:
 def test_a_megabyte_of_lines_fills_a_page() -> None:
     bench = PagedBench(-1)
     send(bench.broker, "q", 40, body=b"x" * 60_000)
-    lines = do(bench, "queue.exportMessages", queue="q")
+    lines = bench.result(begun(bench.managed, "queue.exportMessages", queue="q"))
     assert len(lines.parts) == 18 + 1
 
 
@@ -118,7 +109,7 @@ def test_a_cursor_belongs_to_its_run_queue_and_states() -> None:
     with pytest.raises(BadRequestError, match="or of an earlier run of it"):
         browse(other, after=after)
     with pytest.raises(BadRequestError, match="after is a cursor of another queue than other"):
-        do(bench, "queue.browse", queue="other", after=after)
+        bench.result(begun(bench.managed, "queue.browse", queue="other", after=after))
     with pytest.raises(BadRequestError, match="give the same which"):
         browse(bench, after=after, which="ready")
     changed = after[:-2] + ("AA" if after[-2:] != "AA" else "BB")

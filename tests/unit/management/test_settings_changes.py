@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
-from artemis_py.management.artemis.beans import BROKER, Beans
-from artemis_py.management.artemis.operations import find_operation
-from tests.kit.core import NOW_MS
+from artemis_py.management.artemis.beans import BROKER
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
+from tests.kit.managed import reload
 from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = "<addresses><address name='q'><anycast><queue name='q'/></anycast></address></addresses>"
@@ -103,34 +102,25 @@ def test_what_cannot_be_removed() -> None:
 # ---- afterwards --------------------------------------------------------------------------------------
 
 
-def again(old: Life) -> tuple[Life, Operated]:
-    old.broker.drain()
-    life = Life("", old.disk, instead=QUEUES, core=FILE)
-    return life, Operated(life.broker)
-
-
 def test_a_restart_has_them() -> None:
     life = Life("", instead=QUEUES, core=FILE)
     operated = Operated(life.broker)
     operated.do("addAddressSettings", address="q", values="default-ring-size=5")
     operated.do("addAddressSettings", address="x", values="max-delivery-attempts=2")
     operated.do("removeAddressSettings", address="x")
-    life, operated = again(life)
-    broker = life.broker.broker
+    life = life.again()
+    operated, broker = Operated(life.broker), life.broker.broker
     assert broker.addresses["q"].settings.default_ring_size == 5
     assert broker.config.settings_for("x").max_delivery_attempts == 7
     operated.do("removeAddressSettings", address="q")
-    life, operated = again(life)
-    assert life.broker.broker.addresses["q"].settings.default_ring_size == 2
+    assert life.again().broker.broker.addresses["q"].settings.default_ring_size == 2
 
 
 def test_a_reload_keeps_them() -> None:
     one, operated = operated_bench(core=QUEUES + FILE)
     operated.do("addAddressSettings", address="q", values="default-ring-size=5")
     config = configuration(QUEUES + FILE.replace(">2<", ">9<").replace(">7<", ">8<"))
-    redeployment = one.world.broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
-    for _ in redeployment.run():
-        pass
+    reload(one.world.broker, config)
     settings = one.world.broker.addresses["q"].settings
     assert (settings.default_ring_size, settings.max_delivery_attempts) == (5, 8)
     operated.do("removeAddressSettings", address="q")
@@ -142,20 +132,19 @@ def test_a_reload_keeps_them() -> None:
 
 def test_the_json_of_a_bean() -> None:
     _, operated = operated_bench(core=QUEUES + FILE)
-
-    def call(name: str, *values: Any) -> Any:
-        bean = Beans(operated.managed, operated.managed.broker.config).named(BROKER, "b")
-        assert bean is not None
-        return operated.carry_out(
-            find_operation(BROKER, name, "b", len(values)).prepare(operated.managed, bean, values).begin()
-        ).value
-
     given = {"addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False, "expiryAddress": None}
-    assert call("addAddressSettings(java.lang.String,java.lang.String)", "x.#", json.dumps(given)) is None
-    told = json.loads(call("getAddressSettingsAsJSON(java.lang.String)", "x.y"))
+    added, text, removed = (
+        operated.carry_out(operated.prepared(BROKER, "b", name, *values).begin()).value
+        for name, *values in (
+            ("addAddressSettings(java.lang.String,java.lang.String)", "x.#", json.dumps(given)),
+            ("getAddressSettingsAsJSON(java.lang.String)", "x.y"),
+            ("removeAddressSettings(java.lang.String)", "x.#"),
+        )
+    )
+    told = json.loads(text)
     assert {name: told[name] for name in ("addressFullMessagePolicy", "maxSizeBytes", "autoCreateQueues")} == {
         "addressFullMessagePolicy": "DROP", "maxSizeBytes": 1000, "autoCreateQueues": False,
     }  # fmt: skip
     assert told["maxDeliveryAttempts"] == 7
     assert "queuePrefetch" not in told
-    assert call("removeAddressSettings(java.lang.String)", "x.#") is None
+    assert (added, removed) == (None, None)

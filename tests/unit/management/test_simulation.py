@@ -98,12 +98,9 @@ def test_slow_consumers_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [10, 1_000])
 def test_the_core_is_full_when_the_model_says_so(tmp_path: Path, size: int) -> None:
     """As many messages fit as the arithmetic says."""
-    lines = "<max-size-bytes>100000</max-size-bytes><address-full-policy>BLOCK</address-full-policy>"
-    asked = Asked(
-        tmp_path,
-        addresses='<address name="a"><anycast><queue name="a"/></anycast></address>',
-        settings=f'<address-setting match="a">{lines}</address-setting>',
-    )
+    settings = "<max-size-bytes>100000</max-size-bytes><address-full-policy>BLOCK</address-full-policy>"
+    addresses = '<address name="a"><anycast><queue name="a"/></anycast></address>'
+    asked = Asked(tmp_path, match="a", settings=settings, addresses=addresses)
     taken = send(asked.broker, count=2_000, body=b"x" * size)
     header_bytes = head_of("a").size_bytes
     given = Load(per_s=1, body_bytes=size, header_bytes=header_bytes, consumers=0, settled_per_s=0, for_s=5_000)

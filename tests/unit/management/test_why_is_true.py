@@ -16,10 +16,11 @@ from artemis_py.core.queue.barriers import TargetDepth
 from artemis_py.core.queue.overflow import Unbounded
 from artemis_py.management.why.causes import CAUSES, KILLED
 from artemis_py.management.why.not_delivered import not_delivered
-from artemis_py.management.why.question import LINES_MAX, Finding, Question
+from artemis_py.management.why.question import LINES_MAX, Finding
 from tests.kit.core import consumer_on, head_of, send, write
 from tests.kit.paged_bench import PagedBench
 from tests.model.axes import PAGED
+from tests.unit.management.why_parts import why
 
 WORLDS = 150
 _HISTORY = {*KILLED.values(), "expired"}
@@ -83,7 +84,8 @@ class World:
             if rng.random() < 0.5:
                 bench.work_disk()
         else:
-            self.pass_time(rng.choice([10, 400, 1000]))
+            bench.now_ms += rng.choice([10, 400, 1000])
+            bench.turn()
 
     def send(self) -> None:
         rng = self.rng
@@ -126,16 +128,6 @@ class World:
             while consumer.held:
                 self.settle_some(consumer, nacks=False)
 
-    def pass_time(self, span_ms: int) -> None:
-        self.bench.now_ms += span_ms
-        self.bench.turn()
-
-    def why(self) -> list[Finding]:
-        question = Question(self.bench.managed, None, self.queue)
-        for _ in not_delivered(question, self.queue):
-            pass
-        return question.findings
-
     def named(self, about: str) -> Consumer:
         return next(one for one in self.consumers if about.split()[1] == str(one.id))
 
@@ -170,7 +162,8 @@ class World:
                     queue.pages.reading.limits = ReadAhead(-1, -1, -1, -1)
             case "scheduled" | "redelivery-delay" | "group-waits":
                 for _ in range(3):
-                    self.pass_time(3000)
+                    bench.now_ms += 3000
+                    bench.turn()
                 bench.settle()
             case "nothing-waits" | "filtered":
                 send(bench.broker, "q", head=head_of("q", color="red", key="z"), due_ms=bench.now_ms + 60_000)
@@ -191,7 +184,7 @@ class World:
             self.attach(backlog_max=1 << 40)
             self.bench.settle()
             self.acknowledge(self.consumers)
-            self.pass_time(3000)
+            self.bench.now_ms += 3000
             self.bench.settle()
 
     def send_away(self, finding: Finding) -> None:
@@ -212,7 +205,9 @@ class World:
 
 def is_given(world: World, like: Finding) -> bool:
     """Does the queue still give this reason, about the same consumer?"""
-    given = [(one.code, one.about, one.connection, one.place.setting) for one in world.why()]
+    given = [
+        (one.code, one.about, one.connection, one.place.setting) for one in why(world.bench, not_delivered, world.queue)
+    ]
     return (like.code, like.about, like.connection, like.place.setting) in given
 
 
@@ -221,7 +216,8 @@ def test_each_reason_ends_with_its_remedy_and_there_always_is_one(part: int) -> 
     met: dict[str, int] = {}
     for seed in range(part, WORLDS, 5):
         world = World(seed)
-        found, queue = world.why(), world.queue
+        queue = world.queue
+        found = why(world.bench, not_delivered, queue)
         codes = [one.code for one in found]
         where = f"world {seed}: {[(one.code, one.about, one.sentence) for one in found]}"
         assert found or not queue.message_count, f"{where}: no reason for {queue.message_count} messages"

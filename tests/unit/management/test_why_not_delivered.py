@@ -5,28 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.management.why.not_delivered import LOOKS_MAX, about_message, not_delivered
-from artemis_py.management.why.question import NOWHERE, Findings, Question
+from artemis_py.management.why.question import NOWHERE, Question
 from tests.kit.core import NOW_MS, consumer_on, head_of, lines_run, send, turn
-from tests.kit.managed import FakeBridge, FakeClient
+from tests.kit.managed import FakeClient
 from tests.kit.paged_bench import PagedBench
-from tests.unit.management.why_parts import Asked, one
+from tests.unit.management.why_parts import Asked, one, why
 
 _URI = "tcp://127.0.0.1:0?protocols=STOMP;stompConsumerWindowSize"
-
-
-def asked(folder: Path, attributes: str = "", settings: str = "", *, filter: str = "", core: str = "") -> Asked:
-    inside = f'<filter string="{filter}"/>' if filter else ""
-    return Asked(
-        folder,
-        addresses=f'<address name="a"><multicast>\n<queue name="q" {attributes}>{inside}</queue></multicast></address>',
-        settings=f'<address-setting match="#">\n{settings}\n</address-setting>' if settings else "",
-        core=core,
-    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +31,7 @@ def asked(folder: Path, attributes: str = "", settings: str = "", *, filter: str
     ],
 )
 def test_settings_of_the_queue(tmp_path: Path, attributes: str, code: str, setting: str) -> None:
-    it = asked(tmp_path, attributes)
+    it = Asked(tmp_path, attributes)
     send(it.broker, count=3)
     consumer_on(it.broker, it.queue(), backlog_max=1)
     turn(it.broker)
@@ -51,7 +42,7 @@ def test_settings_of_the_queue(tmp_path: Path, attributes: str, code: str, setti
 
 def test_a_limit_that_a_client_asked_for(tmp_path: Path) -> None:
     """What its SUBSCRIBE says is no setting of the queue, and the queue would allow more."""
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     send(it.broker, count=3)
     consumer_on(it.broker, it.queue(), backlog_max=1)
     turn(it.broker)
@@ -61,7 +52,7 @@ def test_a_limit_that_a_client_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_default_of_an_address_setting(tmp_path: Path) -> None:
-    it = asked(tmp_path, settings="<default-consumers-before-dispatch>2</default-consumers-before-dispatch>")
+    it = Asked(tmp_path, settings="<default-consumers-before-dispatch>2</default-consumers-before-dispatch>")
     send(it.broker)
     reason = one(it.not_delivered(), "consumers-before-dispatch")
     assert reason.place == (
@@ -72,7 +63,7 @@ def test_a_default_of_an_address_setting(tmp_path: Path) -> None:
 
 
 def test_paused_and_nobody_there(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     it.queue().pause()
     send(it.broker)
     found = it.not_delivered()
@@ -82,7 +73,7 @@ def test_paused_and_nobody_there(tmp_path: Path) -> None:
 
 def test_nobody_takes_dead_letters(tmp_path: Path) -> None:
     """That needs no consumer: an operator looks at them."""
-    it = asked(tmp_path, settings="<dead-letter-address>a</dead-letter-address>")
+    it = Asked(tmp_path, settings="<dead-letter-address>a</dead-letter-address>")
     send(it.broker)
     found = it.not_delivered()
     assert [reason.code for reason in found] == ["dead-letters"]
@@ -93,7 +84,7 @@ def test_nobody_takes_dead_letters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("attributes", ['ring-size="9"', 'non-destructive="true"'])
 def test_a_queue_that_keeps_its_messages_needs_no_consumer(tmp_path: Path, attributes: str) -> None:
-    it = asked(tmp_path, attributes)
+    it = Asked(tmp_path, attributes)
     send(it.broker)
     (reason,) = it.not_delivered()
     assert reason.code == "kept"
@@ -103,13 +94,15 @@ def test_a_queue_that_keeps_its_messages_needs_no_consumer(tmp_path: Path, attri
 
 
 def test_a_bridge_that_is_not_connected(tmp_path: Path) -> None:
-    it = asked(
+    it = Asked(
         tmp_path,
         core='<connectors><connector name="c">tcp://far:1</connector></connectors>\n<bridges><bridge name="b">'
         "<queue-name>q</queue-name><static-connectors><connector-ref>c</connector-ref></static-connectors></bridge>"
         "</bridges>",
     )
-    bridge = FakeBridge(it.broker.config.bridges[0], state="waiting", reason="far:1: nothing listens there")
+    (config,) = it.broker.config.bridges
+    bridge = Mock(config=config, state="waiting", reason="far:1: nothing listens there", connected_count=0)
+    bridge.name = "b"
     it.managed = replace(it.managed, bridges=lambda: {"b": bridge})
     send(it.broker)
     found = it.not_delivered()
@@ -121,7 +114,7 @@ def test_a_bridge_that_is_not_connected(tmp_path: Path) -> None:
 
 
 def test_a_paused_address(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     it.broker.address_changes.pause(it.broker.addresses["a"])
     send(it.broker)
     found = it.not_delivered()
@@ -139,7 +132,7 @@ def test_a_paused_address(tmp_path: Path) -> None:
 def test_a_window_names_its_client_and_who_gave_it(tmp_path: Path, is_of_acceptor: bool) -> None:
     """The acceptor, or else the SUBSCRIBE."""
     size = 1 if is_of_acceptor else 2
-    it = asked(tmp_path, core=f"<acceptors>\n<acceptor name='s'>{_URI}={size}</acceptor>\n</acceptors>")
+    it = Asked(tmp_path, core=f"<acceptors>\n<acceptor name='s'>{_URI}={size}</acceptor>\n</acceptors>")
     send(it.broker, count=2)
     consumer = consumer_on(it.broker, it.queue(), window_bytes=1)
     consumer.owner = FakeClient(acceptor=it.broker.config.acceptors[0])
@@ -156,7 +149,7 @@ def test_a_window_names_its_client_and_who_gave_it(tmp_path: Path, is_of_accepto
 
 
 def test_a_client_that_does_not_read(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     send(it.broker, count=2)
     consumer = consumer_on(it.broker, it.queue(), room=0)
     consumer.owner = FakeClient(state="stalled")
@@ -164,7 +157,7 @@ def test_a_client_that_does_not_read(tmp_path: Path) -> None:
 
 
 def test_a_group_and_its_owner(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     owner = consumer_on(it.broker, it.queue(), window_bytes=1)
     consumer_on(it.broker, it.queue())
     send(it.broker, count=2, head=head_of(JMSXGroupID="g7"))
@@ -174,7 +167,7 @@ def test_a_group_and_its_owner(tmp_path: Path) -> None:
 
 
 def test_others_are_served_first(tmp_path: Path) -> None:
-    it = asked(tmp_path, 'exclusive="true"')
+    it = Asked(tmp_path, 'exclusive="true"')
     consumer_on(it.broker, it.queue(), window_bytes=1)
     consumer_on(it.broker, it.queue())
     send(it.broker, count=2)
@@ -184,7 +177,7 @@ def test_others_are_served_first(tmp_path: Path) -> None:
 
 
 def test_a_failed_delivery_and_a_schedule(tmp_path: Path) -> None:
-    it = asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
+    it = Asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
     consumer = consumer_on(it.broker, it.queue())
     send(it.broker)
     turn(it.broker)
@@ -199,7 +192,7 @@ def test_a_failed_delivery_and_a_schedule(tmp_path: Path) -> None:
 
 
 def test_a_barrier(tmp_path: Path) -> None:
-    it = asked(tmp_path, "barrier-expression=\"kind = 'end'\"")
+    it = Asked(tmp_path, "barrier-expression=\"kind = 'end'\"")
     send(it.broker)
     send(it.broker, head=head_of(kind="end"))
     send(it.broker)
@@ -210,12 +203,12 @@ def test_a_barrier(tmp_path: Path) -> None:
 
 
 def test_nothing_came_or_passed(tmp_path: Path) -> None:
-    it = asked(tmp_path, filter="x = '1'")
+    it = Asked(tmp_path, filter="x = '1'")
     assert [reason.code for reason in it.not_delivered()] == ["nothing-waits", "nothing-waits"]
     send(it.broker, count=2)
     reason = one(it.not_delivered(), "filtered")
     assert (reason.used, reason.place.setting) == (2, "filter")
-    it = asked(tmp_path, 'enabled="false"')
+    it = Asked(tmp_path, 'enabled="false"')
     send(it.broker)
     reason = one(it.not_delivered(), "disabled")
     assert (reason.place.value, reason.place.where) == ("false", it.line("<queue"))
@@ -225,7 +218,7 @@ def test_nothing_came_or_passed(tmp_path: Path) -> None:
 def test_nothing_came_for_other_reasons(tmp_path: Path) -> None:
     """An exclusive divert, another queue of the address, a queue that needs a consumer."""
     line = "<divert name='d'><address>a</address><forwarding-address>b</forwarding-address><exclusive>true</exclusive>"
-    it = asked(tmp_path, core=f"<diverts>\n{line}</divert>\n</diverts>", filter="x = '1'")
+    it = Asked(tmp_path, core=f"<diverts>\n{line}</divert>\n</diverts>", filter="x = '1'")
     send(it.broker)
     found = it.not_delivered()
     assert [reason.code for reason in found] == ["diverted", "filtered"]
@@ -237,7 +230,7 @@ def test_nothing_came_for_other_reasons(tmp_path: Path) -> None:
     first, second = it.not_delivered()
     assert first.sentence == "nothing came; 1 message for a did not come to this queue"
     assert second.sentence == "nothing was sent to any other address"
-    it = asked(tmp_path, 'purge-on-no-consumers="true"')
+    it = Asked(tmp_path, 'purge-on-no-consumers="true"')
     send(it.broker)
     assert one(it.not_delivered(), "purge-on-no-consumers").place.value == "true"
 
@@ -250,17 +243,14 @@ def test_reading_ahead_is_used_up_by_what_is_not_acknowledged() -> None:
     idle = [consumer_on(bench.broker, bench.queue) for _ in range(2)]
     bench.settle()
     assert sum(len(one.held) for one in idle) == 3
-    question = Question(bench.managed, None, bench.queue)
-    for _ in not_delivered(question, bench.queue):
-        pass
-    assert [reason.code for reason in question.findings] == ["read-ahead", "held", "held"]
-    limit = question.findings[0]
+    limit, *others = why(bench, not_delivered, bench.queue)
+    assert [reason.code for reason in (limit, *others)] == ["read-ahead", "held", "held"]
     assert (limit.place.setting, limit.place.value, limit.used) == ("max-read-page-messages", "3 messages", 3)
     assert "acknowledge" in limit.remedy
 
 
 def test_a_queue_that_was_disabled(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     send(it.broker)
     it.broker.queue_changes.enable(it.queue(), enabled=False)
     assert send(it.broker) == 1
@@ -272,7 +262,7 @@ def test_a_queue_that_was_disabled(tmp_path: Path) -> None:
 
 
 def test_many_consumers_are_summed_up(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     for _ in range(12):
         consumer_on(it.broker, it.queue(), selector="x = '2'")
     for _ in range(2):
@@ -290,55 +280,45 @@ def test_many_consumers_are_summed_up(tmp_path: Path) -> None:
 
 
 def test_only_so_many_messages_are_looked_at_and_no_step_is_long(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     consumers = [consumer_on(it.broker, it.queue(), selector=f"color = '{place}'") for place in range(8)]
     send(it.broker, count=LOOKS_MAX + 5)
     turn(it.broker)
     steps: list[int] = []
 
-    def counted(question: Question) -> Findings:
-        work = not_delivered(question, it.queue())
-        said: list[Any] = []
-        while True:
-            steps.append(lines_run(lambda: said.append(next(work, work))))
-            if said[-1] is work:
-                return
-            yield said[-1]
-
-    found = it.why(counted, queue="q")
-    assert [reason.used for reason in found if reason.code == "unwanted"] == [LOOKS_MAX] * len(consumers)
+    question = Question(it.managed, queue=it.queue())
+    work = not_delivered(question, it.queue())
+    said: list[object] = []
+    while work not in said:
+        steps.append(lines_run(lambda: said.append(next(work, work))))
+    assert [reason.used for reason in question.findings if reason.code == "unwanted"] == [LOOKS_MAX] * len(consumers)
     assert len(steps) > 8 * LOOKS_MAX / 200
     assert max(steps) < 5_000
 
 
 def test_a_look_that_is_given_up_leaves_nothing_behind(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     consumer_on(it.broker, it.queue(), selector="x = '1'")
     send(it.broker, count=1000)
-    order = it.queue().contents.order
-    before = _cursors(order)
+    order: Any = it.queue().contents.order
+    before = len(order.cursors)
     work = not_delivered(Question(it.managed, queue=it.queue()), it.queue())
     for _ in range(4):
         next(work)
-    assert _cursors(order) > before
+    assert len(order.cursors) > before
     work.close()
-    assert _cursors(order) == before
-
-
-def _cursors(order: object) -> int:
-    return len(order.cursors)  # type: ignore[attr-defined]
+    assert len(order.cursors) == before
 
 
 # ---- one message -----------------------------------------------------------------------------------
 
 
 def about(it: Asked, number: int) -> list[str]:
-    found = it.why(lambda question: about_message(question, it.queue(), number), queue="q")
-    return [f"{reason.code}: {reason.sentence}" for reason in found]
+    return [f"{reason.code}: {reason.sentence}" for reason in why(it, about_message, it.queue(), number)]
 
 
 def test_one_message(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     send(it.broker, count=3)
     send(it.broker, due_ms=NOW_MS + 5_000)
     assert about(it, 1) == ["no-consumer: no consumer is attached"]
@@ -357,7 +337,7 @@ def test_one_message(tmp_path: Path) -> None:
 
 
 def test_what_waits_for_the_disk(tmp_path: Path) -> None:
-    it = asked(tmp_path)
+    it = Asked(tmp_path)
     consumer_on(it.broker, it.queue(), window_bytes=1)
     send(it.broker)
     turn(it.broker)
@@ -366,7 +346,7 @@ def test_what_waits_for_the_disk(tmp_path: Path) -> None:
 
 
 def test_groups_that_are_handed_out_anew(tmp_path: Path) -> None:
-    it = asked(tmp_path, 'group-rebalance="true" group-rebalance-pause-dispatch="true"')
+    it = Asked(tmp_path, 'group-rebalance="true" group-rebalance-pause-dispatch="true"')
     consumer_on(it.broker, it.queue())
     send(it.broker, count=2, head=head_of(JMSXGroupID="g"))
     turn(it.broker)
@@ -378,7 +358,7 @@ def test_groups_that_are_handed_out_anew(tmp_path: Path) -> None:
 
 
 def test_a_group_that_waits(tmp_path: Path) -> None:
-    it = asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
+    it = Asked(tmp_path, settings="<redelivery-delay>60000</redelivery-delay>")
     consumer = consumer_on(it.broker, it.queue())
     send(it.broker, head=head_of(JMSXGroupID="g"))
     turn(it.broker)

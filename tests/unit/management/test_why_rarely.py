@@ -11,24 +11,17 @@ import pytest
 from artemis_py.core.memory import OUTPUT, TRANSACTIONS
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.order.entry import DAMAGED
-from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.management.why.blocked import blocked
 from artemis_py.management.why.dead import dead
 from artemis_py.management.why.dropped import dropped
-from artemis_py.management.why.question import Finding, Question
 from artemis_py.server.stats import word_of
 from tests.kit.core import NOW_MS, consumer_on, head_of, send, turn
 from tests.kit.paged_bench import PagedBench
-from tests.unit.management.why_parts import Asked, one
+from tests.unit.management.why_parts import Asked, one, why
 
 MIB = 1 << 20
-PLAIN = '<address name="a"><multicast>\n<queue name="q"/>\n</multicast></address>'
 DEAD = '<address name="DLA"><multicast><queue name="DLQ"/></multicast></address>'
-
-
-def of_all(lines: str) -> str:
-    return f'<address-setting match="#">\n{lines}\n</address-setting>'
 
 
 # ---- senders wait ----------------------------------------------------------------------------------
@@ -38,37 +31,33 @@ def test_pages_come_faster_than_the_disk_takes_them() -> None:
     bench = PagedBench(1)
     address = bench.broker.addresses["q"]
 
-    def why() -> list[Finding]:
-        question = Question(bench.managed, address)
-        for _ in blocked(question, address):
-            pass
-        return question.findings
-
     taken = 0
     while send(bench.broker, "q", head=head_of("q", persistent=True), body=bytes(MIB)) and taken < 50:
         taken += 1
     assert 8 < taken < 50
-    assert one(why(), "pages-behind").sentence == "pages come faster than the disk takes them: senders wait"
+    assert (
+        one(why(bench, blocked, address), "pages-behind").sentence
+        == "pages come faster than the disk takes them: senders wait"
+    )
     assert word_of(address) == "pages-behind"
     bench.settle()
-    assert [reason.code for reason in why()] == ["not-blocked"]
+    assert [reason.code for reason in why(bench, blocked, address)] == ["not-blocked"]
 
 
 def test_clients_hold_all_the_memory(tmp_path: Path) -> None:
     core = "<global-max-held-size>1M</global-max-held-size>"
-    it = Asked(tmp_path, addresses=PLAIN, settings=of_all("<address-full-policy>FAIL</address-full-policy>"), core=core)
-    address = it.broker.addresses["a"]
-
-    def why() -> list[Finding]:
-        return it.why(lambda question: blocked(question, address), address="a")
+    it = Asked(tmp_path, settings="<address-full-policy>FAIL</address-full-policy>", core=core)
+    address = it.address
 
     holdings = it.broker.holdings
     holdings.bytes_max = MIB  # as the server sets it
     holdings.move(TRANSACTIONS, 2 * MIB)
-    assert [reason.code for reason in why()] == ["not-blocked"]  # a transaction must not keep its own COMMIT away
+    assert [reason.code for reason in why(it, blocked, address)] == [
+        "not-blocked"
+    ]  # a transaction must not keep its own COMMIT away
     holdings.move(OUTPUT, MIB)
     assert send(it.broker) == 0
-    reason = one(why(), "held-memory")
+    reason = one(why(it, blocked, address), "held-memory")
     held = holdings.total_bytes
     assert reason.sentence.startswith(f"the broker holds {held:,} of {MIB:,} bytes for clients: senders get an ERROR")
     assert (reason.used, reason.limit, reason.unit) == (held, MIB, "bytes")
@@ -81,7 +70,7 @@ def test_clients_hold_all_the_memory(tmp_path: Path) -> None:
 def test_a_queue_that_is_being_filled(tmp_path: Path) -> None:
     it = Asked(
         tmp_path,
-        addresses='<address name="a"><multicast>\n<queue name="q" recovery-point="epoch"/>\n</multicast></address>',
+        'recovery-point="epoch"',
         core='<journal-retention-directory period="1" unit="DAYS">kept</journal-retention-directory>',
         persists=True,
     )
@@ -98,9 +87,9 @@ def test_a_queue_that_is_being_filled(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_read(tmp_path: Path) -> None:
-    it = Asked(tmp_path, addresses=PLAIN)
+    it = Asked(tmp_path)
     it.queue().contents.counters.kill(3, DAMAGED)
-    reason = one(it.dropped(), "damaged")
+    reason = one(why(it, dropped, it.address, None), "damaged")
     assert (reason.used, reason.about, reason.sentence) == (3, "queue q", "3 messages could not be read")
     assert "check the disk" in reason.remedy
     assert one(it.not_delivered(), "damaged").used == 3
@@ -116,17 +105,10 @@ def test_what_an_operator_sent_to_the_dead_letters() -> None:
         bench.finish(bench.broker.message_operations.send_to_dead_letters(bench.queue, MessageFilter())).done_count == 2
     )
     bench.settle()
-    question = Question(bench.managed, bench.broker.addresses["q"])
-    for _ in dropped(question, question.address, None):
-        pass
-    reason = one(question.findings, "sent_by_operator")
+    reason = one(why(bench, dropped, bench.broker.addresses["q"], None), "sent_by_operator")
     text = "2 messages were sent to the dead letters by an operator; they went to the address graves"
     assert (reason.used, reason.sentence) == (2, text)
-    graves = bench.broker.queues["graves"]
-    question = Question(bench.managed, None, graves)
-    for _ in dead(question, graves, 0):
-        pass
-    reason = one(question.findings, "sent_by_operator")
+    reason = one(why(bench, dead, bench.broker.queues["graves"], 0), "sent_by_operator")
     assert reason.sentence.startswith("2 messages from queue q of address q: an operator sent them there")
 
 
@@ -134,13 +116,11 @@ def test_what_an_operator_sent_to_the_dead_letters() -> None:
 
 
 def test_no_queue_took_them(tmp_path: Path) -> None:
-    settings = of_all(
-        "<dead-letter-address>DLA</dead-letter-address>\n<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
-    )
-    it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>' + DEAD, settings=settings)
+    settings = "<dead-letter-address>DLA</dead-letter-address>\n<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
+    it = Asked(tmp_path, addresses='<address name="a"><multicast/></address>', more=DEAD, settings=settings)
     send(it.broker, count=2)
     turn(it.broker)
-    reason = one(it.dead(), "no_route")
+    reason = one(why(it, dead, it.queue("DLQ"), 0), "no_route")
     assert reason.sentence.startswith("2 messages from address a: no queue took them")
     assert (reason.used, reason.about) == (2, "a")
     assert reason.place.where.startswith(it.line("<send-to-dla-on-no-route>"))
@@ -151,23 +131,19 @@ def test_no_queue_took_them(tmp_path: Path) -> None:
     [("time_limit", "they expired"), ("forced_expire", "a consumer or an operator had them expire")],
 )
 def test_they_expired(tmp_path: Path, code: str, text: str) -> None:
-    it = Asked(tmp_path, addresses=PLAIN + DEAD, settings=of_all("<expiry-address>DLA</expiry-address>"))
+    it = Asked(tmp_path, settings="<expiry-address>DLA</expiry-address>", more=DEAD)
     if code == "time_limit":
         send(it.broker, expires_ms=NOW_MS + 1)
         it.queue().expire_due(NOW_MS + 10)
     else:
-        _have_expire(it, it.queue())
+        consumer = consumer_on(it.broker, it.queue())
+        send(it.broker)
+        turn(it.broker)
+        it.queue().expire_held(consumer, consumer.let_go_all(), NOW_MS)
     turn(it.broker, NOW_MS + 10)
-    reason = one(it.dead(), code)
+    reason = one(why(it, dead, it.queue("DLQ"), 0), code)
     assert reason.sentence.startswith(f"1 message from queue q of address a: {text}; the oldest came ")
     assert (reason.used, reason.about) == (1, "q")
     if code == "time_limit":
         assert reason.place.where.startswith(it.line("<expiry-address>"))
-    assert one(it.dead("q"), "time_limit").sentence == "1 message of this queue expired since the start"
-
-
-def _have_expire(it: Asked, queue: Queue) -> None:
-    consumer = consumer_on(it.broker, queue)
-    send(it.broker)
-    turn(it.broker)
-    queue.expire_held(consumer, consumer.let_go_all(), NOW_MS)
+    assert one(why(it, dead, it.queue(), 0), "time_limit").sentence == "1 message of this queue expired since the start"

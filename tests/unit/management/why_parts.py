@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from artemis_py.config.reader import load
+from artemis_py.core.addresses.address import Address
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
-from artemis_py.errors import BrokerError
-from artemis_py.management.managed import Connected, Space, Stored
-from artemis_py.management.why.dead import dead
-from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.not_delivered import not_delivered
 from artemis_py.management.why.question import Finding, Findings, Question, learn_queues
 from artemis_py.record_log import MemoryLog
 from tests.kit.core import NOW_MS
-from tests.kit.managed import FakeClient, FakeHealth, managed_by
+from tests.kit.managed import FakeClient, managed_by
+from tests.kit.paged_bench import PagedBench
 
 _FILE = """\
 <configuration xmlns="urn:activemq">
@@ -30,86 +27,87 @@ _FILE = """\
 {addresses}
 </addresses>
 <address-settings>
+<address-setting match="{match}">
 {settings}
+</address-setting>
 </address-settings>
 </core>
 </configuration>
 """
 
 
-@dataclass(eq=False)
-class FakeDisks:
-    """The directories that a broker writes to."""
-
-    _spaces: Sequence[Space] | None
-
-    def spaces(self) -> Sequence[Space]:
-        if self._spaces is None:
-            raise BrokerError("the system does not say")
-        return self._spaces
-
-
 class Asked:
-    """A broker of these XML lines, with its clock at ``now_ms``. Nothing is stored, whatever the file says of it."""
+    """A broker with a queue q of these attributes on the address a, unless ``addresses`` says otherwise, and with
+    ``settings`` of the addresses that match, and ``more`` addresses. Nothing is stored, whatever the file says of it.
+    """
 
     def __init__(
-        self, folder: Path, *, addresses: str = "", settings: str = "", core: str = "", persists: bool = False
+        self,
+        folder: Path,
+        attributes: str = "",
+        settings: str = "",
+        *,
+        match: str = "#",
+        filter: str = "",
+        core: str = "",
+        persists: bool = False,
+        addresses: str | None = None,
+        more: str = "",
     ) -> None:
+        inside = f'<filter string="{filter}"/>' if filter else ""
+        queue = f'<queue name="q" {attributes}>{inside}</queue>'
+        plain = f'<address name="a"><multicast>\n{queue}</multicast></address>'
         self.file = folder / "broker.xml"
         self.file.write_text(
-            _FILE.format(persists=str(persists).lower(), core=core, addresses=addresses, settings=settings)
+            _FILE.format(
+                persists=str(persists).lower(),
+                core=core,
+                addresses=(plain if addresses is None else addresses) + more,
+                settings=settings,
+                match=match,
+            )
         )
         self.broker = Broker(load(self.file), MemoryLog(), NOW_MS)
+        self.address = self.broker.addresses[self.broker.config.addresses[0].name]
         self.now_ms = NOW_MS
-        self.health = FakeHealth()
         self.clients: list[FakeClient] = []
         self.managed = managed_by(
-            self.broker,
-            lambda: self.now_ms,
-            clients=lambda: cast("list[Connected]", self.clients),
-            client_count=lambda: len(self.clients),
-            health=self.health,
+            self.broker, lambda: self.now_ms, clients=lambda: self.clients, client_count=lambda: len(self.clients)
         )
-
-    def use_disks(self, spaces: Sequence[Space] | None) -> None:
-        """Let the broker write to these; None: the system does not say."""
-        self.managed = replace(self.managed, stored=cast("Stored", FakeDisks(spaces)))
+        self.health: Any = self.managed.health
 
     def line(self, text: str) -> str:
         """Where in the file a text stands first."""
         lines = self.file.read_text().splitlines()
         return f"{self.file}:{1 + next(place for place, line in enumerate(lines) if text in line)}"
 
-    def why(self, answer: Callable[[Question], Findings], *, queue: str = "", address: str = "") -> list[Finding]:
-        """The reasons. A pause moves the clock."""
-        of_queue = self.broker.queues[queue] if queue else None
-        question = Question(self.managed, self.broker.addresses[address] if address else None, of_queue)
-        for _ in learn_queues(self.broker.config):
-            pass
-        for step in answer(question):
-            if isinstance(step, Until):
-                self.pause(step.steady_ms - self.managed.steady_ms())
-        return question.findings
-
-    def pause(self, span_ms: int) -> None:
-        """What happens while an answer waits."""
-        self.now_ms += span_ms
-
     def not_delivered(self, name: str = "q") -> list[Finding]:
         """Why the queue delivers nothing."""
-        return self.why(lambda question: not_delivered(question, self.queue(name)), queue=name)
-
-    def dropped(self) -> list[Finding]:
-        """Why messages of address a are gone."""
-        return self.why(lambda question: dropped(question, self.broker.addresses["a"], None), address="a")
-
-    def dead(self, name: str = "DLQ", since_ms: int = 0) -> list[Finding]:
-        """Why the messages of a queue are dead."""
-        return self.why(lambda question: dead(question, self.queue(name), since_ms), queue=name)
+        return why(self, not_delivered, self.queue(name))
 
     def queue(self, name: str = "q") -> Queue:
         """A queue."""
         return self.broker.queues[name]
+
+
+def why(
+    it: Asked | PagedBench,
+    answer: Callable[..., Findings],
+    *about: object,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> list[Finding]:
+    """The reasons. ``about`` is what the answer takes: first a queue or an address. A pause moves the clock, and
+    ``meanwhile`` happens in it.
+    """
+    address = next((thing for thing in about if isinstance(thing, Address)), None)
+    question = Question(it.managed, address, next((thing for thing in about if isinstance(thing, Queue)), None))
+    for _ in learn_queues(it.broker.config):
+        pass
+    for step in answer(question, *about):
+        if isinstance(step, Until):
+            it.now_ms += step.steady_ms - it.managed.steady_ms()
+            meanwhile()
+    return question.findings
 
 
 def one(found: list[Finding], code: str) -> Finding:
