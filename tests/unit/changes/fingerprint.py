@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from artemis_py.core.addresses.address import Address
-from artemis_py.core.queue.queue import Queue
+from artemis_py.core.broker import Broker
 from artemis_py.selector import Selector
 
 _PLAIN: Final = (bool, int, float, str, bytes, type(None))
@@ -20,11 +19,15 @@ _APART: Final = frozenset(
         "_queue_id", "has_left", "dry", "id",
         # compared apart
         "settings", "own", "attributes", "configured", "address",
+        # of each object
+        "__weakref__", "__dict__",
     )
 )  # fmt: skip
 
 
-def fingerprint(address: Address, queue: Queue) -> dict[str, Any]:
+def facts(broker: Broker) -> dict[str, Any]:
+    """Of the queue q and its address a."""
+    address, queue = broker.addresses["a"], broker.queues["q"]
     return {"address": _walk(address, {id(queue)}), "queue": _walk(queue, {id(address)})}
 
 
@@ -43,12 +46,8 @@ def _walk(value: Any, seen: set[int]) -> Any:
         return f"a {kind.__name__}"
     seen.add(id(value))  # it is shown once
     found: dict[str, Any] = {"is": kind.__name__}
-    for name in _names(value):
-        if name not in _APART and hasattr(value, name):
+    slots = {name for each in kind.__mro__ for name in getattr(each, "__slots__", ())}
+    for name in sorted((slots | {*getattr(value, "__dict__", {})}) - _APART):
+        if hasattr(value, name):
             found[name] = _walk(getattr(value, name), seen)
     return found
-
-
-def _names(value: Any) -> list[str]:
-    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-    return sorted({*names, *getattr(value, "__dict__", {})} - {"__weakref__", "__dict__"})

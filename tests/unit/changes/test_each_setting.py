@@ -15,8 +15,9 @@ from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.recipe import own_settings
-from tests.kit.core import NOW_MS, broker_of, queue_config
-from tests.unit.changes.fingerprint import fingerprint
+from tests.kit.core import broker_of, queue_config
+from tests.kit.managed import reload
+from tests.unit.changes.fingerprint import facts
 
 ROOT: Final = Path(__file__).parents[3]
 _TEXTS: Final[dict[str, tuple[Any, Any]]] = {
@@ -57,23 +58,15 @@ def broker_with(queue: dict[str, Any], settings: dict[str, Any]) -> Broker:
     return broker_of(queue_config(**queue), settings={"#": settings} if settings else {})
 
 
-def facts(broker: Broker) -> dict[str, Any]:
-    return fingerprint(broker.addresses["a"], broker.queues["q"])
-
-
 def check(before: Broker, start: Broker, after: Broker, row: Setting) -> None:
     """``start`` is another broker as ``before``; ``after`` is what a restart would make."""
     rows = [change for change in plan_of(before.config, after.config).changes if change.setting == row.name]
-    redeployment = before.redeploy(after.config, lambda: NOW_MS, lambda number, reason: None)
-    for _ in redeployment.run():
-        pass
-    assert redeployment.failures == []
+    held = reload(before, after.config).held.get("q")
     address, queue = before.addresses["a"], before.queues["q"]
     assert address.settings == after.config.settings_for("a")
     declared = after.config.addresses[0].queues[0]
     wanted = own_settings(declared, address.settings, declared=True)
     attribute = QUEUE_ATTRIBUTES.get(row.attribute, row.attribute)
-    held = redeployment.held.get("q", frozenset())
     if held:
         assert attribute in held
         assert any(each.effect == RESTART or "queue q" in each.note for each in rows), "a restart, and no row tells it"

@@ -18,32 +18,18 @@ from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BrokerError
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
-from tests.unit.changes.test_each_setting import _BASES, broker_with, facts, values_of
+from tests.kit.managed import reload
+from tests.unit.changes.fingerprint import facts
+from tests.unit.changes.test_each_setting import _BASES, broker_with, values_of
 
 _ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _PAIRS: Final = ((0, 1), (None, 0))
-
-
-def reload(broker: Broker, wanted: Broker) -> frozenset[str]:
-    """Bring a broker to the configuration of another one. Returns what is held back."""
-    redeployment = broker.redeploy(wanted.config, lambda: NOW_MS, lambda number, reason: None)
-    for _ in redeployment.run():
-        pass
-    assert redeployment.failures == []
-    return redeployment.held.get("q", frozenset())
 
 
 def update(broker: Broker, **values: Any) -> Queue:
     queue = broker.queues["q"]
     amend(queue, amended(queue, values), NOW_MS)
     return queue
-
-
-def seen(broker: Broker) -> dict[str, Any]:
-    """All but where the ring-size of an operator is kept."""
-    found = facts(broker)
-    found["queue"].pop("ring_size_changed")
-    return found
 
 
 @pytest.mark.parametrize("pair", _PAIRS)
@@ -59,18 +45,20 @@ def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tupl
         pytest.skip("a ring-size has no effect there, and an operator is told so")
     makers = [{**_BASES[base], **each} for each in (old, old, old, new)]
     updated, start, reloaded, after = (broker_with(each, {}) for each in makers)
-    held = reload(reloaded, after)
-    if held:
+    if reload(reloaded, after.config).held:
         with pytest.raises(BrokerError, match="stays as it is"):
             update(updated, **new)
         assert facts(updated) == facts(start)
         assert updated.queues["q"].own == start.queues["q"].own
         return
     queue = update(updated, **new)
-    assert seen(updated) == seen(reloaded) == seen(after)
+    by_update, by_reload, by_start = (facts(each) for each in (updated, reloaded, after))
+    for each in (by_update, by_reload, by_start):
+        del each["queue"]["ring_size_changed"]  # where the ring-size of an operator is kept
+    assert by_update == by_reload == by_start
     if attribute != "ring_size":
         assert queue.own == reloaded.queues["q"].own, "what is in force is known"
-        assert reload(updated, start) == frozenset()
+        assert reload(updated, start.config).held == {}
         assert facts(updated) == facts(start), "the file counts again"
         assert queue.own == start.queues["q"].own
 
@@ -83,7 +71,7 @@ def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]
     one, two = broker_with({}, {}), broker_with({"max_consumers": 3, "max_live_consumers": 2}, {})
     broker = broker_with({}, {})
     for wanted in (two, one, two):
-        reload(broker, wanted)
+        reload(broker, wanted.config)
         assert facts(broker) == facts(wanted)
         update(broker, **values)
         assert facts(broker) != facts(wanted)
@@ -93,7 +81,7 @@ def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]
 
 def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
     broker, wanted = broker_with({}, {}), broker_with({"sort_key": "k", "max_consumers": 3}, {})
-    assert reload(broker, wanted)
+    assert reload(broker, wanted.config).held
     queue = update(broker, max_consumers=4)
     assert queue.consumer_registry.consumers_max == 4
     assert queue.own is not None
@@ -125,7 +113,7 @@ def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str
         broker.queue_changes.update(broker.queues["q"], {"ring_size": 5}, None, AutoDelete())
     broker.queue_operations.set_ring_size("q", -1)
     assert str(broker.queues["q"].flow.overflow.depth) == str(start.queues["q"].flow.overflow.depth)
-    assert reload(broker, ring) == {*attributes, "ring_size"}
+    assert reload(broker, ring.config).held == {"q": {*attributes, "ring_size"}}
     assert broker.queues["q"].own == start.queues["q"].own
     with pytest.raises(BrokerError, match=refused):
         update(broker, ring_size=6)
@@ -138,28 +126,27 @@ def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
     broker = broker_with({}, {})
     queue = update(broker, ring_size=4, max_consumers=9)
     for wanted, most in ((plain, -1), (other, 3)):
-        reload(broker, wanted)
+        reload(broker, wanted.config)
         assert (queue.ring_size_changed, queue.consumer_registry.consumers_max) == (4, most)
         assert queue.flow.overflow.excess(6, 6) == 2
     update(broker, max_consumers=2)
-    reload(broker, plain)
+    reload(broker, plain.config)
     assert queue.ring_size_changed == 4, "another update leaves it alone"
-    reload(broker, ring)
+    reload(broker, ring.config)
     assert queue.ring_size_changed is None
     assert queue.flow.overflow.excess(9, 9) == 2
     update(broker, ring_size=-1)
     assert queue.flow.overflow.excess(9, 9) == 0
-    reload(broker, ring)
+    reload(broker, ring.config)
     assert queue.flow.overflow.excess(9, 9) == 0, "the file says what it said before"
 
 
 def test_a_queue_of_notifications_stays_a_ring() -> None:
-    def made(**attributes: Any) -> Broker:
-        return broker_of(queue_config(address="n", **attributes), management_notification_address="n")
-
-    broker = made()
+    broker, wanted = (
+        broker_of(queue_config(address="n", max_consumers=most), management_notification_address="n") for most in (2, 3)
+    )
     limit = broker.queues["q"].flow.overflow
-    reload(broker, made(max_consumers=3))
+    reload(broker, wanted.config)
     assert broker.queues["q"].consumer_registry.consumers_max == 3
     assert type(broker.queues["q"].flow.overflow) is type(limit)
 
@@ -176,7 +163,7 @@ def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
         before = queue.grouping.groups.rule
         if settled:
             queue.acknowledge(consumer, consumer.let_go_all())
-        reload(broker, wanted)
+        reload(broker, wanted.config)
         rule = queue.grouping.rule
         assert rule != before
         groups = queue.grouping.groups
@@ -189,10 +176,8 @@ def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
     "reader", [{"address": "b.#"}, {"address": "v", "underlying_address": "b.c", "default_publish_target": "b.c"}]
 )
 def test_plans_of_other_addresses_see_the_change(way: str, values: dict[str, Any], reader: dict[str, Any]) -> None:
-    def made(**attributes: Any) -> Broker:
-        return broker_of(queue_config("far", **reader, **attributes), queue_config("near", "b.c"))
-
-    broker = made()
+    near_by = queue_config("near", "b.c")
+    broker = broker_of(queue_config("far", **reader), near_by)
     far, near = broker.queues["far"], broker.queues["near"]
     send(broker, "b.c")
     assert (far.message_count, near.message_count) == (1, 1)
@@ -200,7 +185,7 @@ def test_plans_of_other_addresses_see_the_change(way: str, values: dict[str, Any
     if way == "update":
         broker.queue_changes.update(far, values, None, AutoDelete())
     else:
-        reload(broker, made(**values))
+        reload(broker, broker_of(queue_config("far", **reader, **values), near_by).config)
     send(broker, "b.c")
     assert (far.message_count, near.message_count) == (1, 2)
     assert broker.bindings.plan_for(broker.addresses["b.c"]) is not plan, "what a message costs is worked out anew"

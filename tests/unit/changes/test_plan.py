@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, Change, plan_of
+from artemis_py.config.changes import NOTHING, NOW, RESTART, WHEN_IDLE, plan_of
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.fields import settings_of
 from artemis_py.server.configuration.reading import in_force
@@ -22,10 +22,6 @@ _PERMISSION = (
 )
 _PLAIN = _QUEUE.format("", "")
 _RETAINED = '<journal-retention-directory unit="DAYS" period="7">kept</journal-retention-directory>'
-
-
-def changes(old: str, new: str) -> tuple[Change, ...]:
-    return plan_of(load_core(old), load_core(new)).changes
 
 
 @pytest.mark.parametrize(
@@ -130,7 +126,7 @@ def changes(old: str, new: str) -> tuple[Change, ...]:
     ],
 )
 def test_what_is_told(old: str, new: str, told: list[tuple[str, str | None, str | None, str]] | None) -> None:
-    found = changes(old, new)
+    found = plan_of(load_core(old), load_core(new)).changes
     if told is None:
         assert {change.effect for change in found} == {RESTART}
         return
@@ -138,7 +134,8 @@ def test_what_is_told(old: str, new: str, told: list[tuple[str, str | None, str 
 
 
 def test_each_row_has_its_place() -> None:
-    (change,) = changes(_PLAIN, "\n\n" + _QUEUE.format('ring-size="3"', ""))
+    new = "\n\n" + _QUEUE.format('ring-size="3"', "")
+    (change,) = plan_of(load_core(_PLAIN), load_core(new)).changes
     assert (change.origin.file, change.origin.line) == ("broker.xml", 5)
 
 
