@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from unittest.mock import Mock, call
 
 import pytest
 
 from artemis_py.core.memory import Holdings
 from artemis_py.core.notifications import LOST, NOTED_MAX, Notification, Notifications
 from artemis_py.message import Account
-from artemis_py.server.events.server_sent_events import KEPT_MAX, WAITING_BYTES_MAX, Hub, Listener
+from artemis_py.server.events.server_sent_events import BEAT_S, KEPT_MAX, LINGER_S, WAITING_BYTES_MAX, Hub, Listener
+from tests.kit.fake_loop import FakeLoop
+
+BEAT_MS, LINGER_MS = round(BEAT_S * 1000), round(LINGER_S * 1000)
 
 
-@dataclass(eq=False)
-class Loop:
-    """A loop whose timers run when the test says so."""
-
-    waiting: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> None:
-        self.waiting.append((delay, callback))
-
-    def run(self) -> None:
-        waiting, self.waiting = self.waiting, []
-        for _, callback in waiting:
-            callback()
-
-
-def hub_of(loop: Loop | None = None) -> tuple[Hub, Notifications, Holdings]:
+def hub_of(loop: FakeLoop | None = None) -> tuple[Hub, Notifications, Holdings]:
     notifications, holdings = Notifications(), Holdings(Account())
-    return Hub(notifications, loop or Loop(), holdings, lambda: 7), notifications, holdings  # type: ignore[arg-type]
+    return Hub(notifications, (loop or FakeLoop(0)).as_loop(), holdings, lambda: 7), notifications, holdings
 
 
 def listener(hub: Hub, *types: str) -> Listener:
@@ -109,34 +96,33 @@ def test_who_comes_again_gets_what_is_kept() -> None:
 
 
 def test_nothing_is_noted_some_time_after_the_last_one_has_left() -> None:
-    loop = Loop()
+    loop = FakeLoop(0)
     hub, notifications, _ = hub_of(loop)
     one = listener(hub)
     hub.join(one, "")
     one.close()
     other = listener(hub)
     hub.join(other, "")
-    loop.run()  # the time of the first one
+    loop.advance(LINGER_MS)  # the time of the first one
     assert notifications.is_heard
     other.close()
-    loop.run()
-    loop.run()
+    loop.advance(LINGER_MS)
     assert not notifications.is_heard
-    assert loop.waiting == []
+    assert loop._timers == []
 
 
 def test_a_comment_comes_when_nothing_else_does() -> None:
-    loop = Loop()
+    loop = FakeLoop(0)
     hub, _, _ = hub_of(loop)
     one = listener(hub)
     hub.join(one, "")
-    loop.run()
+    loop.advance(BEAT_MS)
     assert everything(one) == ""
-    loop.run()
+    loop.advance(BEAT_MS)
     assert everything(one) == ":\n\n"
     hub.send(told(1), 1)
     everything(one)
-    loop.run()
+    loop.advance(BEAT_MS)
     assert everything(one) == ""
 
 
@@ -149,14 +135,14 @@ def test_only_types_that_are_wanted() -> None:
 
 
 def test_a_stream_ends_with_the_login() -> None:
-    loop = Loop()
+    loop = FakeLoop(0)
     hub, _, _ = hub_of(loop)
     woken: list[bool] = []
     early, late = (Listener(frozenset(), hub.leave, hub.count, expires_ms) for expires_ms in (7, 8))
     for one in (early, late):
         one.wake = lambda: woken.append(True)
         hub.join(one, "")
-    loop.run()
+    loop.advance(BEAT_MS)
     assert (early.is_over, late.is_over, woken) == (True, False, [True])
 
 
@@ -201,25 +187,20 @@ def test_a_login_that_ends_says_so() -> None:
 
 def test_who_is_told_nothing_more_holds_no_place() -> None:
     """Although the client may not read, and so not be told that."""
-    loop = Loop()
+    loop = FakeLoop(0)
     hub, _, holdings = hub_of(loop)
-    left: list[Listener] = []
-
-    def leave(one: Listener) -> None:
-        left.append(one)
-        hub.leave(one)
-
+    leave = Mock(wraps=hub.leave)
     expired, ended = Listener(frozenset(), leave, hub.count, 6), Listener(frozenset(), leave, hub.count)
     for one in (expired, ended):
         hub.join(one, "")
     before_bytes = holdings.total_bytes
     ended.end("the login has changed")
-    loop.run()
+    loop.advance(BEAT_MS)
     assert hub.listeners == set()
-    assert left == [ended, expired]
+    assert leave.call_args_list == [call(ended), call(expired)]
     assert "the login has changed" in everything(ended)
     assert "log in again" in everything(expired)
     ended.close()
     expired.close()
-    assert left == [ended, expired]
+    assert leave.call_args_list == [call(ended), call(expired)]
     assert holdings.total_bytes == before_bytes

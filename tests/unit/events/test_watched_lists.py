@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
-
-import pytest
+from unittest.mock import Mock
 
 from artemis_py.core.clock import Clock
 from artemis_py.core.tasks import Until
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.operation import Operation
-from artemis_py.server.events.server_sent_events import Listener
 from artemis_py.server.events.watched_lists import ListWatches, Topic
 from artemis_py.server.operator_requests import OperatorRequests
+from tests.kit.fake_loop import FakeLoop
 
 
 class Bench:
     """Watches of one operation, and what it works on, by a clock that a test moves."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self) -> None:
         self.clock = Clock()
         self.steady_ms = 0
         self.looks_ms: list[int] = []
-        self.calls = OperatorRequests(loop, self.clock, lambda: None, lambda call: call())
+        self.calls = OperatorRequests(FakeLoop(0).as_loop(), self.clock, lambda: None, lambda call: call())
         managed = SimpleNamespace(
             now_ms=lambda: self.steady_ms, after_ms=lambda span_ms: Until(self.steady_ms + span_ms)
         )
@@ -50,35 +47,19 @@ class Bench:
             self.clock.ring(self.steady_ms, 100)
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    loop = asyncio.new_event_loop()
-    yield Bench(loop)
-    loop.close()
-
-
-class Reader:
-    """Takes everything."""
-
-    def put(self, data: bytes) -> bool:
-        return True
-
-
-def listener() -> Listener:
-    return cast(Listener, Reader())
-
-
-def test_many_share_the_looks(bench: Bench) -> None:
-    bench.watches.join(listener(), [bench.topic])
+def test_many_share_the_looks() -> None:
+    bench = Bench()
+    bench.watches.join(Mock(), [bench.topic])
     bench.advance(500)
     assert bench.looks_ms == [0]
-    bench.watches.join(listener(), [bench.topic])
+    bench.watches.join(Mock(), [bench.topic])
     bench.advance(2_000)
     assert bench.looks_ms == [0, 500, 1_000, 2_000]
 
 
-def test_nobody_watches_any_more(bench: Bench) -> None:
-    here = listener()
+def test_nobody_watches_any_more() -> None:
+    bench = Bench()
+    here = Mock()
     bench.watches.join(here, [bench.topic])
     bench.advance(1_500)
     bench.watches.leave(here)

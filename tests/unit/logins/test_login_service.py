@@ -27,7 +27,8 @@ OTHER_PEER = "198.51.100.7"
 @pytest.fixture
 def users() -> Iterator[Users]:
     """Two users; nothing waits for them after the test."""
-    made = Users(ann="secret-of-ann", bob="secret-of-bob")
+    made = Users({"ann": "secret-of-ann", "bob": "secret-of-bob"})
+    made.may_answer.set()
     yield made
     made.may_answer.set()
 
@@ -62,12 +63,12 @@ def test_wrong_credentials_are_refused_alike(stage: Stage, user: str | None, pas
 
 def test_right_credentials_are_remembered_for_the_interval_and_from_every_peer(stage: Stage) -> None:
     stage.log_in("ann", "secret-of-ann")
-    stage.time.pass_by(9_999)
+    stage.time.advance(9_999)
     again = stage.begin("ann", "secret-of-ann", OTHER_PEER, wake="again")
     assert again.identity is not None
     assert stage.woken == [""]  # whoever has the answer already need not be woken
     assert len(stage.users.asked) == 1
-    stage.time.pass_by(1)
+    stage.time.advance(1)
     assert stage.begin("ann", "secret-of-ann").identity is None
     assert stage.counts.results()["success"] == 2
 
@@ -77,7 +78,7 @@ def test_wrong_credentials_are_remembered_too(stage: Stage) -> None:
     assert stage.begin("ann", "wrong").refusal
     assert len(stage.users.asked) == 1
     stage.users.passwords["ann"] = "wrong"
-    stage.time.pass_by(10_000)
+    stage.time.advance(10_000)
     assert stage.log_in("ann", "wrong").identity is not None
 
 
@@ -180,7 +181,7 @@ def test_a_few_wrong_passwords_cost_nothing_and_more_cost_ever_more(stage: Stage
         login = stage.begin("ann", f"next {number}")
         while len(stage.users.asked) < FREE + 2 + number:
             assert not login.may_go_on
-            stage.time.pass_by(PAUSE_MS)
+            stage.time.advance(PAUSE_MS)
             assert stage.time.now_ms - began_ms <= PAUSE_MS_MAX
             if stage.logins._running:
                 break
@@ -192,25 +193,25 @@ def test_a_few_wrong_passwords_cost_nothing_and_more_cost_ever_more(stage: Stage
 def test_a_pause_is_for_one_peer_only(stage: Stage) -> None:
     stage.fail(FREE + 3)
     stage.begin("ann", "wrong again")
-    stage.time.pass_by(PAUSE_MS_MAX)
-    stage.time.run_one()
+    stage.time.advance(PAUSE_MS_MAX)
+    stage.run_one()
     slowed = stage.begin("ann", "secret-of-ann")
     free = stage.begin("bob", "secret-of-bob", OTHER_PEER)
     stage.decide(free)
     assert free.identity is not None
     assert not slowed.may_go_on
-    stage.time.pass_by(PAUSE_MS_MAX)
+    stage.time.advance(PAUSE_MS_MAX)
     assert stage.decide(slowed).identity is not None
 
 
 def test_a_program_with_an_old_password_slows_nobody_down(stage: Stage) -> None:
     for _ in range(50):
         stage.log_in("ann", "an old one")
-        stage.time.pass_by(11_000)
+        stage.time.advance(11_000)
     asked = len(stage.users.asked)
     stage.begin("bob", "secret-of-bob")
     assert stage.counts.waiting == 1
-    stage.time.run_one()
+    stage.run_one()
     assert len(stage.users.asked) == asked + 1
 
 
@@ -236,13 +237,13 @@ def test_answers_do_not_come_as_fast_as_guesses(stage: Stage) -> None:
     assert "Too many logins from your address wait" in right.refusal
     assert stage.counts.refusals["slowed"] == 1
     assert stage.begin("ann", "secret-of-ann", OTHER_PEER).identity is not None
-    stage.time.pass_by(PAUSE_MS_MAX)
+    stage.time.advance(PAUSE_MS_MAX)
     assert stage.begin("ann", "secret-of-ann").identity is not None
 
 
 def test_a_peer_that_behaves_for_some_minutes_begins_anew(stage: Stage) -> None:
     stage.fail(FREE + 6)
-    stage.time.pass_by(FORGET_MS)
+    stage.time.advance(FORGET_MS)
     for number in range(FREE):
         assert stage.log_in("ann", f"later {number}").refusal
 
@@ -250,7 +251,7 @@ def test_a_peer_that_behaves_for_some_minutes_begins_anew(stage: Stage) -> None:
 def test_the_pause_holds_no_thread(stage: Stage) -> None:
     stage.fail(FREE + 3)
     waiting = [stage.begin("ann", "a new guess")]
-    stage.time.pass_by(PAUSE_MS_MAX)
+    stage.time.advance(PAUSE_MS_MAX)
     stage.decide(waiting[0])
     for number in range(THREADS * 2):
         waiting.append(stage.begin("ann", f"guess {number}"))
@@ -290,11 +291,11 @@ def test_who_finds_no_thread_in_time_is_told(stage: Stage) -> None:
     """
     stage.users.may_answer.clear()
     checked = [stage.begin("ann", f"{number}") for number in range(THREADS)]
-    stage.time.pass_by(5_000)
+    stage.time.advance(5_000)
     late = [stage.begin("ann", f"late {number}", wake=f"late {number}") for number in range(2)]
-    stage.time.pass_by(5_000)
+    stage.time.advance(5_000)
     later = stage.begin("bob", "secret-of-bob", OTHER_PEER)
-    stage.time.pass_by(4_000)
+    stage.time.advance(4_000)
     assert [login.refusal for login in late] == ["Too many logins are waiting; try again later"] * 2
     assert all(login.is_open for login in late), "their password may be right"
     assert stage.woken == ["late 0", "late 1"]
@@ -333,9 +334,9 @@ def test_nobody_is_asked_for_a_client_that_left(stage: Stage) -> None:
 def test_a_login_that_ends_is_not_remembered_longer(stage: Stage) -> None:
     stage.users.expires_ms = START_MS + 3_000
     assert stage.log_in("ann", "secret-of-ann").identity is not None
-    stage.time.pass_by(2_999)
+    stage.time.advance(2_999)
     assert stage.begin("ann", "secret-of-ann").identity is not None
-    stage.time.pass_by(1)
+    stage.time.advance(1)
     assert not stage.begin("ann", "secret-of-ann").may_go_on
 
 
@@ -344,14 +345,14 @@ def test_who_waits_for_an_authenticator_holds_no_thread(stage: Stage) -> None:
     stage.users.failure = NotYetError("the keys are being fetched")
     early = [stage.begin("ann", f"token {number}") for number in range(3 * THREADS)]
     for _ in early:
-        stage.time.run_one()
+        stage.run_one()
     assert len(stage.users.asked) == len(early)
     assert not any(login.may_go_on for login in early)
     assert stage.counts.waiting == len(early)
     stage.users.failure = None
     assert stage.log_in("ann", "secret-of-ann").identity is not None, "another one waits for nobody"
     stage.users.passwords["ann"] = "token 0"
-    stage.time.pass_by(round(AGAIN_S * 1000))
+    stage.time.advance(round(AGAIN_S * 1000))
     for login in early:
         stage.decide(login)
     assert [login.identity is not None for login in early] == [True] + [False] * (len(early) - 1)
@@ -363,7 +364,7 @@ def test_those_that_wait_beside_the_line_count_in_its_limit(stage: Stage, monkey
     stage.users.failure = NotYetError("the keys are being fetched")
     for number in range(2):
         stage.begin("ann", f"token {number}")
-        stage.time.run_one()
+        stage.run_one()
     refused = stage.begin("ann", "token 2")
     assert refused.refusal == "Too many logins are waiting; try again later"
     assert not stage.begin("ann", "token 3", OTHER_PEER).may_go_on
@@ -372,9 +373,9 @@ def test_those_that_wait_beside_the_line_count_in_its_limit(stage: Stage, monkey
 def test_a_client_that_left_is_not_asked_about_again(stage: Stage) -> None:
     stage.users.failure = NotYetError("the keys are being fetched")
     login = stage.begin("ann", "token")
-    stage.time.run_one()
+    stage.run_one()
     login.is_given_up = True
-    stage.time.pass_by(round(AGAIN_S * 1000))
+    stage.time.advance(round(AGAIN_S * 1000))
     assert (len(stage.users.asked), stage.counts.waiting) == (1, 0)
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import itertools
 import random
 import re
-import shutil
-import struct
-import subprocess
 from pathlib import Path
-
-import pytest
 
 from artemis_py.config.problems import Problems
 from artemis_py.security.identity import Credentials
 from artemis_py.security.jaas.login_config import LoginConfig, parse_login_config
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
+from tests.kit.java import java_says
 from tests.unit.security.test_stack import Scripted
 
 PROPERTIES = {"user": "ann", "empty": ""}
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+PROGRAM = Path(__file__).with_name("LoginConfigs.java")
 FLAGS = ("required", "requisite", "sufficient", "optional")
 PIECES = (
     *"{};={};={};=", "d", "other", '"two words"', "m.M", "a.b-c_$*", "Required", *FLAGS, '"${user}"',
@@ -30,17 +26,6 @@ PIECES = (
 )  # fmt: skip
 REFUSED_HERE_ALONE = re.compile(r"(?:^|[;/])\s*['0-9.\-;={}\\\x85]")
 """Java takes anything at all for the name of a domain."""
-
-
-def java_says(texts: list[str], *arguments: str) -> list[str]:
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("no java on this machine")
-    data = [text.encode() for text in texts]
-    given = struct.pack(">i", len(data)) + b"".join(struct.pack(">i", len(each)) + each for each in data)
-    command = [java, *QUICK, str(Path(__file__).with_name("LoginConfigs.java")), *arguments]
-    done = subprocess.run(command, input=given, capture_output=True, timeout=120, check=True)
-    return done.stdout.decode().splitlines()
 
 
 def we_say(text: str) -> str:
@@ -79,7 +64,7 @@ def test_any_file() -> None:
     texts = [document(dice) for _ in range(1_200)]
     texts += ["".join(dice.choices(PIECES, k=dice.randrange(12))) for _ in range(300)]
     accepted = 0
-    for text, theirs in zip(texts, java_says(texts), strict=True):
+    for text, theirs in zip(texts, java_says(PROGRAM, [text.encode() for text in texts]), strict=True):
         ours = we_say(text)
         accepted += ours != "refused"
         assert ours == theirs or (ours == "refused" and REFUSED_HERE_ALONE.search(text)), repr(text)
@@ -88,22 +73,16 @@ def test_any_file() -> None:
 
 def test_any_flags() -> None:
     words = ("yes", "no", "silent", "fails_at_the_end")
-    singles = [f"{flag} {word}" for flag in FLAGS for word in words]
+    singles = [(flag, word) for flag in FLAGS for word in words]
     dice = random.Random(8)
     scripts = [list(each) for length in (1, 2) for each in itertools.product(singles, repeat=length)]
     scripts += [dice.choices(singles, k=dice.randrange(3, 6)) for _ in range(500)]
-    assert java_says([_file(script) for script in scripts], "login") == [_who(script) for script in scripts]
-
-
-def _file(script: list[str]) -> str:
-    lines = []
-    for place, (flag, word) in enumerate(each.split() for each in script):
-        lines.append(f'LoginConfigs$Scripted {flag} name="m{place}" word={word};')
-    return f"d {{ {' '.join(lines)} }};"
-
-
-def _who(script: list[str]) -> str:
-    pairs = [each.split() for each in script]
-    stack = ModuleStack([Stacked(flag, Scripted(f"m{place}", word)) for place, (flag, word) in enumerate(pairs)])
-    found = stack.authenticate(Credentials(None))
-    return "refused" if found is None else ",".join(sorted(role.removesuffix("s") for role in found.roles))
+    files: list[bytes] = []
+    ours: list[str] = []
+    for script in scripts:
+        lines = [f'LoginConfigs$Scripted {flag} name="m{n}" word={word};' for n, (flag, word) in enumerate(script)]
+        files.append(f"d {{ {' '.join(lines)} }};".encode())
+        stack = ModuleStack([Stacked(flag, Scripted(f"m{n}", word)) for n, (flag, word) in enumerate(script)])
+        found = stack.authenticate(Credentials(None))
+        ours.append("refused" if found is None else ",".join(sorted(role.removesuffix("s") for role in found.roles)))
+    assert java_says(PROGRAM, files, "login") == ours

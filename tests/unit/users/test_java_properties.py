@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import random
-import shutil
-import struct
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from artemis_py.security.users.tables import PropertiesText, TableError, entries_of, text_of
+from tests.kit.java import java_says
 
+PROGRAM = Path(__file__).with_name("Properties.java")
 PIECES = ["\\", "\\", "\n", "\r\n", "\r", "=", ":", " ", "\t", "\f", "#", "!", "a", "b", "u", "u0041", "\xe9", "\x85"]
 NAMES = ["bob", "my user", " x ", "=", ":", "#", "!", "a\\b", "é", "日本", "\U0001f600", "tab\t", "\n", "|SHA256", "-"]
-
-
-def java_reads(texts: list[bytes]) -> list[str]:
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("no java on this machine")
-    given = struct.pack(">i", len(texts)) + b"".join(struct.pack(">i", len(text)) + text for text in texts)
-    program = Path(__file__).with_name("Properties.java")
-    done = subprocess.run(
-        [java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", str(program)],
-        input=given,
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout.decode().splitlines()
 
 
 def shown(values: Mapping[str, str]) -> str:
@@ -50,7 +31,7 @@ def test_any_text() -> None:
     """But for a last line of nothing but a backslash: Java takes it for a key without a name."""
     dice = random.Random(7)
     texts = ["".join(dice.choices(PIECES, k=dice.randrange(16))).encode("latin-1") + b"\nend" for _ in range(5_000)]
-    assert [we_read(text) for text in texts] == java_reads(texts)
+    assert [we_read(text) for text in texts] == java_says(PROGRAM, texts)
 
 
 def test_what_we_write() -> None:
@@ -66,5 +47,5 @@ def test_what_we_write() -> None:
             values[key] = value
         texts.append(text.data)
         meant.append(shown(values))
-    assert java_reads(texts) == meant
+    assert java_says(PROGRAM, texts) == meant
     assert [we_read(text) for text in texts] == meant
