@@ -15,10 +15,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from artemis_py import atomic_files
 from artemis_py.atomic_files import replace_file
 from artemis_py.security.users.accounts import Account, Accounts, UserFiles
 from artemis_py.security.users.passwords import PlainPassword
 from artemis_py.security.users.tables import PropertiesText, UsersFileError
+from tests.kit.failing_os import FailingOs
 
 USERS = b"""\
 ## users\r
@@ -105,10 +107,10 @@ def test_behind_a_link_the_file_changes(tmp_path: Path) -> None:
 def test_a_write_that_fails_leaves_no_trace(files: UserFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call to the system fails once, in turn, until a change gets by."""
     for number in range(100):
-        left = [number]
-        with monkeypatch.context() as failing:
-            for name in ("open", "fchmod", "fsync", "replace"):
-                failing.setattr(f"artemis_py.atomic_files.os.{name}", _failing(getattr(os, name), left))
+        failing_os = FailingOs(("open", "fchmod", "fsync", "replace"))
+        failing_os.at = number + 1
+        with monkeypatch.context() as patch:
+            failing_os.put_in_place(patch, atomic_files)
             with suppress(UsersFileError):
                 Accounts(files).add("ann", "x", ["amq"])
                 break
@@ -116,16 +118,6 @@ def test_a_write_that_fails_leaves_no_trace(files: UserFiles, monkeypatch: pytes
         assert len(os.listdir(files.users.parent)) == 2, number
     assert number > 8
     assert b"ann = x" in files.users.read_bytes()
-
-
-def _failing(call: Callable[..., object], left: list[int]) -> Callable[..., object]:
-    def maybe(*arguments: object, **named: object) -> object:
-        left[0] -= 1
-        if left[0] == -1:
-            raise OSError(28, "No space left on device")
-        return call(*arguments, **named)
-
-    return maybe
 
 
 def test_a_full_disk_leaves_no_trace(tmp_path: Path) -> None:

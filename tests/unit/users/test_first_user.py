@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,62 +15,55 @@ from tests.kit.documents import document
 ASKED = '<users-file first-user="boss">people</users-file>'
 
 
-@dataclass(eq=False)
-class World:
-    """A broker.xml, and what a start makes beside it."""
-
-    folder: Path
-
-    def start(self, core: str = ASKED, chosen: str = "") -> FirstUser | None:
-        (self.folder / "broker.xml").write_text(document(core))
-        return make_first_user(load(self.folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
-
-    def login(self, user: str, password: str) -> Identity | None:
-        files = files_of(load(self.folder / "broker.xml", environ={}))
-        return PropertiesUsers(files.users, files.roles).authenticate(Credentials(user, password))
+def start(folder: Path, core: str = ASKED, chosen: str = "") -> FirstUser | None:
+    """What a start makes beside a broker.xml."""
+    (folder / "broker.xml").write_text(document(core))
+    return make_first_user(load(folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def login(folder: Path, user: str, password: str) -> Identity | None:
+    files = files_of(load(folder / "broker.xml", environ={}))
+    return PropertiesUsers(files.users, files.roles).authenticate(Credentials(user, password))
 
 
-def test_the_password_is_made_up_and_told_once(world: World) -> None:
-    first = world.start()
+def test_the_password_is_made_up_and_told_once(tmp_path: Path) -> None:
+    first = start(tmp_path)
     assert first is not None
     assert (first.user, first.role, len(first.password)) == ("boss", "amq", 20)
-    assert world.login("boss", first.password) == Identity("boss", frozenset({"amq"}))
-    assert first.password not in (world.folder / "people").read_text()
-    assert world.start() is None
+    assert login(tmp_path, "boss", first.password) == Identity("boss", frozenset({"amq"}))
+    assert first.password not in (tmp_path / "people").read_text()
+    assert start(tmp_path) is None
 
 
-def test_no_two_are_alike(world: World, tmp_path: Path) -> None:
+def test_no_two_are_alike(tmp_path: Path) -> None:
     passwords = set()
     for number in range(3):
         folder = tmp_path / str(number)
         folder.mkdir()
-        first = World(folder).start()
+        first = start(folder)
         assert first is not None
         passwords.add(first.password)
     assert len(passwords) == 3
 
 
-def test_the_environment_chooses(world: World) -> None:
-    first = world.start('<users-file first-user="boss" first-role="chief" roles-file="r">people</users-file>', "chosen")
+def test_the_environment_chooses(tmp_path: Path) -> None:
+    first = start(
+        tmp_path, '<users-file first-user="boss" first-role="chief" roles-file="r">people</users-file>', "chosen"
+    )
     assert first is not None
     assert first.password == ""
-    assert world.login("boss", "chosen") == Identity("boss", frozenset({"chief"}))
+    assert login(tmp_path, "boss", "chosen") == Identity("boss", frozenset({"chief"}))
 
 
 @pytest.mark.parametrize(
     "core", ["<users-file>people</users-file>", "", ASKED + "<security-enabled>false</security-enabled>"]
 )
-def test_nobody_is_made_unasked(world: World, core: str) -> None:
-    assert world.start(core) is None
-    assert [file.name for file in world.folder.iterdir()] == ["broker.xml"]
+def test_nobody_is_made_unasked(tmp_path: Path, core: str) -> None:
+    assert start(tmp_path, core) is None
+    assert [file.name for file in tmp_path.iterdir()] == ["broker.xml"]
 
 
-def test_an_empty_users_file_stays_empty(world: World) -> None:
+def test_an_empty_users_file_stays_empty(tmp_path: Path) -> None:
     """Somebody has removed every user: that is no first start."""
-    (world.folder / "people").touch()
-    assert world.start() is None
+    (tmp_path / "people").touch()
+    assert start(tmp_path) is None

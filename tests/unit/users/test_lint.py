@@ -125,15 +125,14 @@ def test_without_security_nothing_is_looked_at(world: World) -> None:
 
 
 def test_the_element_names_the_files(world: World) -> None:
-    def files() -> list[UserFiles]:
-        return all_user_files(load(world.file, environ={}))
-
     folder = world.file.parent
-    assert files() == [UserFiles(world.users, world.roles)]
+    assert all_user_files(load(world.file, environ={})) == [UserFiles(world.users, world.roles)]
     world.write("<users-file> etc/users </users-file>")
-    assert files() == [UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")]
+    assert all_user_files(load(world.file, environ={})) == [
+        UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")
+    ]
     world.write(f'<users-file roles-file="{folder}/r">u</users-file>')
-    assert files() == [UserFiles(folder / "u", folder / "r")]
+    assert all_user_files(load(world.file, environ={})) == [UserFiles(folder / "u", folder / "r")]
     assert world.found()[0].startswith("broker.xml:3: NOBODY CAN LOG IN: security is on, and u does not exist")
     world.write('<users-file first-user="ann">u</users-file>')
     assert world.found() == ["broker.xml:3: u does not exist yet; artemis-py run makes it, with a first user ann"]

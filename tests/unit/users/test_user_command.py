@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,34 +25,20 @@ OPTION = "org.apache.activemq.jaas.properties"
 MODULE = f'activemq {{ {LOGIN} required {OPTION}.user="people" {OPTION}.role="groups"; }};'
 
 
-class Terminal(io.StringIO):
-    """A standard input at which somebody sits."""
-
-    def isatty(self) -> bool:
-        return True
-
-
+@dataclass(eq=False)
 class Shell:
     """Runs commands in a folder with a broker.xml."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder = folder
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-        self._terminal = False
-        monkeypatch.chdir(folder)
-        for name in ("ARTEMIS_PY_PASSWORD", "ARTEMIS_PY_NEW_PASSWORD"):
-            monkeypatch.delenv(name, raising=False)
-        self.write(CORE)
-
-    def write(self, core: str) -> None:
-        (self.folder / "broker.xml").write_text(document(core))
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    is_terminal: bool = False
 
     def run(self, *arguments: str, code: int = 0, given: str = "") -> tuple[str, str]:
         """What a command says on standard output and standard error; `given` is its standard input."""
-        self._monkeypatch.setattr("sys.stdin", Terminal() if self._terminal else io.StringIO(given))
+        self.monkeypatch.setattr("sys.stdin", Mock() if self.is_terminal else io.StringIO(given))
         assert main.main(list(arguments)) == code
-        said = self._capsys.readouterr()
+        said = self.capsys.readouterr()
         return said.out, said.err
 
     def add(self, user: str, password: str, *arguments: str) -> str:
@@ -65,16 +53,17 @@ class Shell:
         """Somebody sits at a terminal and answers so; returns what was asked, later."""
         prompts: list[str] = []
         left = list(answers)
-        self._monkeypatch.setattr(password_input, "getpass", lambda prompt: prompts.append(prompt) or left.pop(0))
-        self._terminal = True
+        self.monkeypatch.setattr(password_input, "getpass", lambda prompt: prompts.append(prompt) or left.pop(0))
+        self.is_terminal = True
         return prompts
-
-    def read(self, name: str) -> str:
-        return (self.folder / name).read_text()
 
 
 @pytest.fixture
 def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ARTEMIS_PY_PASSWORD", "ARTEMIS_PY_NEW_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "broker.xml").write_text(document(CORE))
     return Shell(tmp_path, capsys, monkeypatch)
 
 
@@ -93,14 +82,15 @@ def test_from_the_first_user_to_none(shell: Shell) -> None:
     assert [json.loads(line)["roles"] for line in out.splitlines()] == [["amq", "view"], ["view"]]
     out, _ = shell.run("user", "reset", "bob", "--role", "amq")
     assert out == "changed the roles of bob in artemis-roles.properties\n"
-    assert shell.read("artemis-users.properties").endswith("bob = x\n")
+    assert (shell.folder / "artemis-users.properties").read_text().endswith("bob = x\n")
     out, _ = shell.run("user", "reset", "bob", "--password-file", "-", given="new\n")
     assert out == "changed the password of bob in artemis-users.properties\n"
-    assert shell.read("artemis-roles.properties") == "amq = ann,bob\nview = ann\n"
-    assert "bob = ENC(100000:" in shell.read("artemis-users.properties")
+    assert (shell.folder / "artemis-roles.properties").read_text() == "amq = ann,bob\nview = ann\n"
+    assert "bob = ENC(100000:" in (shell.folder / "artemis-users.properties").read_text()
     for user in ("ann", "bob"):
         assert shell.run("user", "rm", user)[0] == f"removed {user} from artemis-users.properties\n"
-    assert (shell.read("artemis-users.properties"), shell.read("artemis-roles.properties")) == ("# nobody\n",) * 2
+    for file in ("artemis-users.properties", "artemis-roles.properties"):
+        assert (shell.folder / file).read_text() == "# nobody\n"
 
 
 def test_would_this_login_work(shell: Shell) -> None:
@@ -154,7 +144,7 @@ def test_a_password_in_the_arguments_is_warned_of(shell: Shell) -> None:
 def test_warnings(shell: Shell) -> None:
     _, err = shell.run("user", "add", "ann", "--password-file", "-", given="x")
     assert "without a role ann may do nothing: artemis-py user reset ann --role ROLE" in err
-    shell.write(CORE + "<security-enabled>false</security-enabled>")
+    (shell.folder / "broker.xml").write_text(document(CORE + "<security-enabled>false</security-enabled>"))
     assert "security-enabled is false" in shell.run("user", "rm", "ann")[1]
 
 
