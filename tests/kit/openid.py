@@ -34,12 +34,17 @@ def _key(number: int) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
 
 
-class Provider:
+class Provider(ThreadingHTTPServer):
     """Users are those of ``claims``: what their access tokens say beside the rest."""
+
+    daemon_threads = True
 
     def __init__(self, certificate: Path | None = None) -> None:
         """``certificate``: a file with key and certificate, for https."""
-        self.claims: dict[str, dict[str, Any]] = {}
+        self.claims: dict[str, dict[str, Any]] = {
+            "ann": {"realm_access": {"roles": ["broker-admin", "offline_access"]}},
+            "bob": {"realm_access": {"roles": ["offline_access"]}},
+        }
         self.redirects: set[str] = set()
         self.secret = ""
         self.lasts_s = 3600
@@ -63,29 +68,16 @@ class Provider:
         """What the token endpoint got."""
         self.keys: dict[str, rsa.RSAPrivateKey] = {}
         self._keys_made = 0
-        self._codes: dict[str, dict[str, str]] = {}
+        self.codes: dict[str, dict[str, str]] = {}
         self._refreshing: dict[str, str] = {}
         self.rotate()
-        provider = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                provider.get(self)
-
-            def do_POST(self) -> None:
-                provider.post(self)
-
-            def log_message(self, format: str, *args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_port
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.port = self.server_port
         scheme = "http" if certificate is None else "https"
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         self.issuer = f"{scheme}://127.0.0.1:{self.port}/realms/shop"
 
     def rotate(self) -> None:
@@ -104,44 +96,13 @@ class Provider:
         now_s = int(time.time())
         said = {"iss": self.issuer, "sub": f"number of {user}", "aud": "account", "azp": CLIENT, "typ": "Bearer"}
         said |= {"iat": now_s, "exp": now_s + self.lasts_s, "preferred_username": user}  # type: ignore[dict-item]
-        return self.signed(**{**said, **self.claims.get(user, {}), **more})
-
-    def signed(self, **claims: Any) -> str:
-        """A token that says this, signed with the newest key."""
+        claims = {
+            name: value for name, value in {**said, **self.claims.get(user, {}), **more}.items() if value is not None
+        }
         key_id, key = list(self.keys.items())[-1]
-        return jwt.encode(
-            {name: said for name, said in claims.items() if said is not None}, key, "RS256", {"kid": key_id}
-        )
+        return jwt.encode(claims, key, "RS256", {"kid": key_id})
 
-    # ---- what it answers -------------------------------------------------------------------------
-
-    def get(self, handler: BaseHTTPRequestHandler) -> None:
-        """A document, or the page where people log in or out."""
-        url = urlsplit(handler.path)
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        self.asked.append(url.path)
-        if url.path.endswith("/auth"):
-            wrong = self._wrong_request(query)
-            if wrong:
-                _answer(handler, 400, wrong.encode(), "text/plain")
-            elif self.sessions:
-                self._send_back(handler, query, min(self.sessions))
-            else:
-                _answer(handler, 200, _PAGE.encode(), "text/html")
-        elif url.path.endswith("/logout"):
-            back = query.get("post_logout_redirect_uri", "")
-            if back not in self.redirects or query.get("client_id") != CLIENT:
-                _answer(handler, 400, b"who are you?", "text/plain")
-                return
-            self.forget()
-            _redirect(handler, back)
-        elif url.path == "/favicon.ico":
-            _answer(handler, 404, b"", "text/plain")
-        else:
-            self.hangs.wait(120)
-            _answer(handler, self.status, json.dumps(self._document(url.path)).encode())
-
-    def _document(self, path: str) -> dict[str, Any]:
+    def document(self, path: str) -> dict[str, Any]:
         if path.endswith("/certs"):
             to_jwk = jwt.algorithms.RSAAlgorithm.to_jwk
             sets = [(name, json.loads(to_jwk(key.public_key()))) for name, key in self.keys.items()]
@@ -157,108 +118,122 @@ class Provider:
             "token_endpoint_auth_methods_supported": self.methods,
         }
 
-    def _wrong_request(self, query: dict[str, str]) -> str:
+    def wrong_request(self, query: dict[str, str]) -> str:
         if query.get("client_id") != CLIENT or query.get("redirect_uri") not in self.redirects:
             return f"another client or redirect URI: {html.escape(str(query))}"
         if query.get("code_challenge_method") != "S256" or len(query.get("code_challenge", "")) != 43:
             return "PKCE is required"
         return "" if "openid" in query.get("scope", "").split() and query.get("state") else "scope or state is missing"
 
-    def _send_back(self, handler: BaseHTTPRequestHandler, query: dict[str, str], user: str, error: str = "") -> None:
-        code = secrets.token_urlsafe()
-        self._codes[code] = {**query, "user": user}
-        given = {"error": error, "error_description": "Not today"} if error else {"code": code}
-        mark = "#" if query.get("response_mode") == "fragment" and "fragment" in self.modes else "?"
-        told = {**given, "state": query["state"], "iss": self.issuer}
-        _redirect(handler, f"{query['redirect_uri']}{mark}{urlencode(told)}")
-
-    def post(self, handler: BaseHTTPRequestHandler) -> None:
-        """The form where people log in, or the token endpoint."""
-        url = urlsplit(handler.path)
-        body = handler.rfile.read(int(handler.headers["Content-Length"])).decode()
-        form = {name: values[0] for name, values in parse_qs(body).items()}
-        self.asked.append(url.path)
-        if url.path.endswith("/auth"):
-            query = {name: values[0] for name, values in parse_qs(url.query).items()}
-            if form["who"] in self.claims:
-                self.sessions.add(form["who"])
-            self._send_back(handler, query, form["who"], "" if form["who"] in self.claims else "access_denied")
-            return
-        self.hangs.wait(120)
-        self.forms.append(form)
-        if self.status != 200:
-            _answer(handler, self.status, b"down")
-            return
-        told = self._tokens(form, handler.headers.get("Authorization"))
-        _answer(handler, 400 if "error" in told else 200, json.dumps(told).encode())
-
-    def _tokens(self, form: dict[str, str], authorization: str | None) -> dict[str, Any]:
+    def tokens(self, form: dict[str, str], authorization: str | None) -> dict[str, Any]:
         basic = "Basic " + base64.b64encode(f"{CLIENT}:{quote_plus(self.secret)}".encode()).decode()
         is_basic = "client_secret_basic" in self.methods
         if self.secret and (authorization != basic if is_basic else form.get("client_secret") != self.secret):
             return {"error": "invalid_client"}
         if form["grant_type"] == "refresh_token":
-            user = self._refreshing.pop(form["refresh_token"], None)
-            return {"error": "invalid_grant"} if user is None else self._told(user, None)
-        asked = self._codes.pop(form["code"], None)
-        if asked is None or asked["redirect_uri"] != form["redirect_uri"]:
-            return {"error": "invalid_grant", "error_description": "Code not valid"}
-        digest = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
-        if digest != asked["code_challenge"]:
-            return {"error": "invalid_grant", "error_description": "PKCE verification failed"}
-        return self._told(asked["user"], asked["nonce"])
-
-    def _told(self, user: str, nonce: str | None) -> dict[str, Any]:
+            user, nonce = self._refreshing.pop(form["refresh_token"], None), None
+            if user is None:
+                return {"error": "invalid_grant"}
+        else:
+            asked = self.codes.pop(form["code"], None)
+            if asked is None or asked["redirect_uri"] != form["redirect_uri"]:
+                return {"error": "invalid_grant", "error_description": "Code not valid"}
+            digest = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest())
+            if digest.decode().rstrip("=") != asked["code_challenge"]:
+                return {"error": "invalid_grant", "error_description": "PKCE verification failed"}
+            user, nonce = asked["user"], asked["nonce"]
         refresh = secrets.token_urlsafe()
         self._refreshing[refresh] = user
-        now_s = int(time.time())
-        said = {
-            "iss": self.issuer,
-            "sub": f"number of {user}",
-            "aud": CLIENT,
-            "iat": now_s,
-            "exp": now_s + self.lasts_s,
-        }
-        said |= {"nonce": nonce, "at_hash": "x", "typ": "ID", "preferred_username": user, **self.said}
-        access = self.token(user) if self.access_tokens_are_jwts else secrets.token_urlsafe()
+        of_login = {"aud": CLIENT, "azp": None, "nonce": nonce, "at_hash": "x", "typ": "ID", **self.said}
         return {
-            "access_token": access,
+            "access_token": self.token(user) if self.access_tokens_are_jwts else secrets.token_urlsafe(),
             "token_type": "Bearer",
             "expires_in": self.lasts_s,
             "refresh_token": refresh,
-            "id_token": self.signed(**{**self.claims.get(user, {}), **said}),
+            "id_token": self.token(user, **of_login),
         }
 
 
-def _answer(handler: BaseHTTPRequestHandler, status: int, body: bytes, kind: str = "application/json") -> None:
-    handler.send_response(status)
-    handler.send_header("Content-Type", kind)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+class _Handler(BaseHTTPRequestHandler):
+    server: Provider
 
+    def do_GET(self) -> None:
+        """A document, or the page where people log in or out."""
+        there, url = self.server, urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
+        there.asked.append(url.path)
+        if url.path.endswith("/auth"):
+            wrong = there.wrong_request(query)
+            if wrong:
+                self._answer(400, wrong.encode())
+            elif there.sessions:
+                self._send_back(query, min(there.sessions))
+            else:
+                self._answer(200, _PAGE.encode(), "text/html")
+        elif url.path.endswith("/logout"):
+            back = query.get("post_logout_redirect_uri", "")
+            if back not in there.redirects or query.get("client_id") != CLIENT:
+                self._answer(400, b"who are you?")
+                return
+            there.forget()
+            self._answer(302, location=back)
+        elif url.path == "/favicon.ico":
+            self._answer(404)
+        else:
+            there.hangs.wait(120)
+            self._answer(there.status, json.dumps(there.document(url.path)).encode(), "application/json")
 
-def _redirect(handler: BaseHTTPRequestHandler, url: str) -> None:
-    handler.send_response(302)
-    handler.send_header("Location", url)
-    handler.send_header("Content-Length", "0")
-    handler.end_headers()
+    def do_POST(self) -> None:
+        """The form where people log in, or the token endpoint."""
+        there, url = self.server, urlsplit(self.path)
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = {name: values[0] for name, values in parse_qs(body).items()}
+        there.asked.append(url.path)
+        if url.path.endswith("/auth"):
+            query = {name: values[0] for name, values in parse_qs(url.query).items()}
+            if form["who"] in there.claims:
+                there.sessions.add(form["who"])
+            self._send_back(query, form["who"], "" if form["who"] in there.claims else "access_denied")
+            return
+        there.hangs.wait(120)
+        there.forms.append(form)
+        if there.status != 200:
+            self._answer(there.status, b"down")
+            return
+        told = there.tokens(form, self.headers.get("Authorization"))
+        self._answer(400 if "error" in told else 200, json.dumps(told).encode(), "application/json")
+
+    def _send_back(self, query: dict[str, str], user: str, error: str = "") -> None:
+        there, code = self.server, secrets.token_urlsafe()
+        there.codes[code] = {**query, "user": user}
+        given = {"error": error, "error_description": "Not today"} if error else {"code": code}
+        mark = "#" if query.get("response_mode") == "fragment" and "fragment" in there.modes else "?"
+        told = urlencode({**given, "state": query["state"], "iss": there.issuer})
+        self._answer(302, location=f"{query['redirect_uri']}{mark}{told}")
+
+    def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain", location: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        if location:
+            self.send_header("Location", location)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing on standard error."""
 
 
 @contextmanager
 def provider(certificate: Path | None = None) -> Iterator[Provider]:
     """One that runs, with the users ann (broker-admin) and bob (nothing that the broker knows)."""
     one = Provider(certificate)
-    one.claims = {
-        "ann": {"realm_access": {"roles": ["broker-admin", "offline_access"]}},
-        "bob": {"realm_access": {"roles": ["offline_access"]}},
-    }
-    thread = threading.Thread(target=one.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield one
     finally:
         one.hangs.set()
-        one.server.shutdown()
+        one.shutdown()
         thread.join()
-        one.server.server_close()
+        one.server_close()

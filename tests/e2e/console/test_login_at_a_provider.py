@@ -278,8 +278,8 @@ def test_a_provider_that_hangs_holds_up_nobody(shop: BrokerProcess, there: Provi
 
 def test_keys_outlast_the_provider_and_a_reload(shop: BrokerProcess, there: Provider, tmp_path: Path) -> None:
     assert ask(shop, "/api/queues", there.token())[0] == 200
-    there.server.shutdown()
-    there.server.server_close()
+    there.shutdown()
+    there.server_close()
     file = tmp_path / "broker.xml"
     more = f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'
     file.write_text(file.read_text().replace(MAPPING, more).replace('value="Shop"', 'value="Market"'))

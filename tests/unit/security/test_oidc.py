@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
-from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
-from urllib.request import HTTPRedirectHandler, build_opener
 
 import pytest
 
@@ -30,6 +28,7 @@ from artemis_py.security.realms import open_realms
 from artemis_py.security.users.reloaded import fetched_keys_of
 from tests.kit.certificates import Authority
 from tests.kit.documents import load_core
+from tests.kit.http import ask
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
 from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: E402
@@ -373,21 +372,6 @@ def test_modules_that_make_no_sense(tmp_path: Path, options: str, problem: str) 
 # ---- people --------------------------------------------------------------------------------------
 
 
-class _Stays(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def visit(url: str, form: bytes | None = None) -> str:
-    """Where the provider sends a browser."""
-    try:
-        build_opener(_Stays).open(url, form)
-    except HTTPError as answer:
-        with answer:
-            return str(answer.headers["Location"] or answer.read())
-    raise AssertionError("the provider does not send the browser back")
-
-
 def went_there(there: Provider, here: OidcAuthenticator, user: str = "ann") -> dict[str, str]:
     """What a page has when its user comes back."""
     page = {
@@ -396,7 +380,8 @@ def went_there(there: Provider, here: OidcAuthenticator, user: str = "ann") -> d
         "nonce": "n" + secrets.token_hex(),
         "verifier": secrets.token_urlsafe(48),
     }
-    back = urlsplit(visit(here.begin(page)["url"], f"who={user}".encode()))
+    url = here.begin(page)["url"].removeprefix(f"http://127.0.0.1:{there.port}")
+    back = urlsplit(ask(there.port, "POST", url, f"who={user}".encode()).headers["Location"])
     given = {name: values[0] for name, values in parse_qs(back.fragment or back.query).items()}
     assert given["state"] == "s"
     return {
@@ -427,7 +412,8 @@ def test_the_url_has_no_secret_and_the_logout_ends_the_session(there: Provider) 
     assert parse_qs(urlsplit(url).query)["response_mode"] == ["fragment"]
     told = here.redeem(went_there(there, here))
     assert there.sessions == {"ann"}
-    assert visit(told["logout"]) == PAGE
+    logout = told["logout"].removeprefix(f"http://127.0.0.1:{there.port}")
+    assert ask(there.port, "GET", logout).headers["Location"] == PAGE
     assert there.sessions == set()
 
 
@@ -521,6 +507,6 @@ def test_nobody_can_log_in_while_the_provider_is_down(there: Provider) -> None:
     with pytest.raises(AuthenticatorError, match="answers with the status 500") as unknown:
         here.redeem(given)
     assert not isinstance(unknown.value, CredentialsRefusedError)
-    there.server.server_close()
+    there.server_close()
     with pytest.raises(AuthenticatorError, match="Connection refused"):
         oidc(there).begin({"redirectUri": PAGE, "state": "s", "nonce": "n", "verifier": "v" * 43})

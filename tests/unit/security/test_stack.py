@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import final
 
 import pytest
 
@@ -15,14 +15,13 @@ from artemis_py.security.jaas.stack import LoginRefusedError, ModuleStack, Stack
 from tests.unit.security.certificates import certificate
 
 
-@final
+@dataclass(eq=False)
 class Scripted:
     """A module that does what a word says: yes, no (it refuses), silent, broken; ``fails_at_the_end``: in commit."""
 
-    def __init__(self, name: str, word: str) -> None:
-        self.name = name
-        self.word = word
-        self.calls: list[str] = []
+    name: str
+    word: str
+    calls: list[str] = field(default_factory=list)
 
     def login(self, credentials: Credentials) -> str | None:
         del credentials

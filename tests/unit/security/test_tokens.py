@@ -6,9 +6,11 @@ import base64
 import json
 import time
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
@@ -35,22 +37,12 @@ SECRET = b"0123456789abcdef0123456789abcdef"
 WHO = {"issuer": "https://issuer.example", "audience": "broker"}
 
 
-def claims(**more: Any) -> dict[str, Any]:
-    """What a good token says; None takes a claim away."""
-    said: dict[str, Any] = {
-        "iss": WHO["issuer"],
-        "aud": ["broker", "other"],
-        "sub": "ann",
-        "exp": int(time.time()) + 86_400,
-        "roles": ["amq"],
-    }
-    said.update(more)
-    return {name: value for name, value in said.items() if value is not None}
-
-
 def token(key: Any = RSA, algorithm: str = "RS256", headers: dict[str, Any] | None = None, **more: Any) -> str:
-    """A signed token."""
-    return str(jwt.encode(claims(**more), key, algorithm, headers=headers))
+    """A signed token; None takes a claim away."""
+    exp = int(time.time()) + 86_400
+    said = {"iss": WHO["issuer"], "aud": ["broker", "other"], "sub": "ann", "exp": exp, "roles": ["amq"], **more}
+    claims = {name: value for name, value in said.items() if value is not None}
+    return str(jwt.encode(claims, key, algorithm, headers=headers))
 
 
 def pem(key: Any) -> bytes:
@@ -120,8 +112,8 @@ def test_other_tokens_are_refused(by_rsa: JwtAuthenticator, wrong: dict[str, Any
 
 def unsigned(algorithm: str) -> str:
     """A token without a signature."""
-    parts = [json.dumps(part).encode() for part in ({"alg": algorithm, "typ": "JWT"}, claims())]
-    return ".".join([base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts] + [""])
+    header = base64.urlsafe_b64encode(json.dumps({"alg": algorithm, "typ": "JWT"}).encode()).rstrip(b"=").decode()
+    return f"{header}.{token().split('.')[1]}."
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "RS256", ""])
@@ -385,21 +377,10 @@ def test_an_issuer_that_hangs_holds_nobody(issuer: WebServer) -> None:
 
 def test_an_issuer_that_never_ends_is_given_up(issuer: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "TIMEOUT_S", 0.0001)
-    until = time.monotonic() + 1.0
-
-    class Slow:
-        def __enter__(self) -> Slow:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            return
-
-        def read1(self, _size: int) -> bytes:
-            assert time.monotonic() < until
-            return b" "
-
+    slow = MagicMock()
+    slow.__enter__.return_value.read1.side_effect = repeat(b" ", 1_000)
     web = WebSource()
-    monkeypatch.setattr(web._opener, "open", lambda *_args, **_more: Slow())
+    monkeypatch.setattr(web._opener, "open", Mock(return_value=slow))
     with pytest.raises(KeySourceError, match=r"the keys at .* cannot be fetched: it takes too long"):
         web.get(issuer.url, "the keys")
 
