@@ -8,17 +8,11 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
-
+from tests.kit.certificates import Authority
 from tests.kit.ports import free_ports
 from tests.kit.process import eventually
 
@@ -51,8 +45,8 @@ modulepath {modules}
 moduleload back_mdb
 moduleload memberof
 pidfile {folder}/slapd.pid
-TLSCertificateFile {folder}/cert.pem
-TLSCertificateKeyFile {folder}/key.pem
+TLSCertificateFile {folder}/slapd.pem
+TLSCertificateKeyFile {folder}/slapd.pem
 database mdb
 suffix "{suffix}"
 rootdn "{admin}"
@@ -64,116 +58,84 @@ access to * by users read by * none
 """
 
 
+@dataclass(frozen=True)
 class Directory:
     """A running slapd: ``ldap`` and ``ldaps`` are its URLs, ``certificate`` what to trust."""
 
-    def __init__(self, folder: Path) -> None:
-        self.certificate = folder / "cert.pem"
-        _write_certificate(folder)
-        (folder / "db").mkdir()
-        ports = free_ports(2)
-        self.ldap = f"ldap://127.0.0.1:{ports[0]}"
-        self.ldaps = f"ldaps://127.0.0.1:{ports[1]}"
-        file = folder / "slapd.conf"
-        file.write_text(
-            _CONFIGURATION.format(
-                schemas=SCHEMAS, modules=MODULES, folder=folder, suffix=SUFFIX, admin=ADMIN, password=ADMIN_PASSWORD
-            )
-        )
-        self._log = folder / "slapd.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(SLAPD), "-d", "0", "-h", f"{self.ldap} {self.ldaps}", "-f", str(file)], stdout=log, stderr=log
-            )
-        self.port = ports[0]
-        self._await_port(ports[1])
-
-    def _await_port(self, port: int) -> None:
-        def listens() -> bool:
-            assert self._process.poll() is None, f"slapd ended: {self._log.read_text()}"
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                return False
-            return True
-
-        eventually("slapd listens", listens, bool, WAIT_S)
-
-    def add(self, dn: str, classes: list[str], **attributes: Any) -> None:
-        """Add an entry."""
-        import ldap3
-
-        server = ldap3.Server(self.ldap, get_info=ldap3.NONE)
-        with ldap3.Connection(server, ADMIN, ADMIN_PASSWORD, auto_bind=True, check_names=False) as admin:
-            assert admin.add(dn, classes, attributes), admin.result
-
-    def pause(self) -> None:
-        """Let it answer nothing; connections are still taken by the system."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        """Let it answer again."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def stop(self) -> None:
-        """End it."""
-        self.go_on()
-        self._process.terminate()
-        try:
-            self._process.wait(WAIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    process: subprocess.Popen[bytes]
+    ldap: str
+    ldaps: str
+    certificate: Path
 
 
 @contextmanager
 def directory(folder: Path) -> Iterator[Directory]:
     """A directory with people and groups."""
-    found = Directory(folder)
-    try:
-        found.add(SUFFIX, ["dcObject", "organization"], dc="example", o="Example")
-        for name in ("people", "groups", "others"):
-            found.add(f"ou={name},{SUFFIX}", ["organizationalUnit"], ou=name)
-        for user in ("ann", "bob", "a, (b)*\\c"):
-            _add_person(found, user, "people")
-        _add_person(found, "twin", "people")
-        _add_person(found, "twin", "others")
-        found.add(_group("senders"), ["groupOfNames"], cn="senders", member=[person("ann"), person("bob")])
-        found.add(_group("admins"), ["groupOfNames"], cn="admins", member=[person("ann")])
-        yield found
-    finally:
-        found.stop()
+    authority, ports = Authority(), free_ports(2)
+    authority.issue("127.0.0.1", hosts=()).pem(folder / "slapd.pem")
+    (folder / "db").mkdir()
+    file, log_file = folder / "slapd.conf", folder / "slapd.log"
+    file.write_text(
+        _CONFIGURATION.format(
+            schemas=SCHEMAS, modules=MODULES, folder=folder, suffix=SUFFIX, admin=ADMIN, password=ADMIN_PASSWORD
+        )
+    )
+    ldap, ldaps = f"ldap://127.0.0.1:{ports[0]}", f"ldaps://127.0.0.1:{ports[1]}"
+    command = [str(SLAPD), "-d", "0", "-h", f"{ldap} {ldaps}", "-f", str(file)]
+    with log_file.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            with socket.socket() as probe:
+                eventually(
+                    "slapd listens, or ends",
+                    lambda: probe.connect_ex(("127.0.0.1", ports[1])) == 0 or process.poll() is not None,
+                    bool,
+                    WAIT_S,
+                )
+            assert process.poll() is None, f"slapd ended: {log_file.read_text()}"
+            _fill(ldap)
+            yield Directory(process, ldap, ldaps, authority.pem(folder / "authority.pem"))
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            try:
+                process.wait(WAIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _fill(url: str) -> None:
+    """Adds what the directory has."""
+    import ldap3
+
+    people = [("ann", "people"), ("bob", "people"), ("a, (b)*\\c", "people"), ("twin", "people"), ("twin", "others")]
+    groups = {"senders": ["ann", "bob"], "admins": ["ann"]}
+    entries: list[tuple[str, list[str], dict[str, Any]]] = [
+        (SUFFIX, ["dcObject", "organization"], {"dc": "example", "o": "Example"}),
+        *((f"ou={unit},{SUFFIX}", ["organizationalUnit"], {"ou": unit}) for unit in ("people", "groups", "others")),
+        *(
+            (
+                person(user, unit),
+                ["inetOrgPerson"],
+                {"uid": user, "cn": user, "sn": user, "userPassword": f"secret of {user}"},
+            )
+            for user, unit in people
+        ),
+        *(
+            (
+                f"cn={name},ou=groups,{SUFFIX}",
+                ["groupOfNames"],
+                {"cn": name, "member": [person(user) for user in members]},
+            )
+            for name, members in groups.items()
+        ),
+    ]
+    server = ldap3.Server(url, get_info=ldap3.NONE)
+    with ldap3.Connection(server, ADMIN, ADMIN_PASSWORD, auto_bind=True, check_names=False) as admin:
+        for dn, classes, attributes in entries:
+            assert admin.add(dn, classes, attributes), admin.result
 
 
 def person(user: str, unit: str = "people") -> str:
     """The DN of somebody whose name has no special characters, or the escaped one."""
     escaped = "".join(f"\\{each}" if each in ',\\+"<>;=' else each for each in user)
     return f"uid={escaped},ou={unit},{SUFFIX}"
-
-
-def _add_person(found: Directory, user: str, unit: str) -> None:
-    found.add(person(user, unit), ["inetOrgPerson"], uid=user, cn=user, sn=user, userPassword=f"secret of {user}")
-
-
-def _group(name: str) -> str:
-    return f"cn={name},ou=groups,{SUFFIX}"
-
-
-def _write_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
-    (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

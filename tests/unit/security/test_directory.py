@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -129,16 +130,9 @@ def test_the_next_directory_is_asked_when_one_is_away(slapd: Directory) -> None:
 @needs_slapd
 def test_many_log_in_at_once(slapd: Directory) -> None:
     ldap = LdapAuthenticator(url=slapd.ldap, **TEMPLATE, **BY_MEMBERS)
-    found: list[Identity | None] = []
-
-    def log_in(user: str) -> None:
-        found.append(ldap.authenticate(Credentials(user, f"secret of {user}")))
-
-    threads = [threading.Thread(target=log_in, args=(user,)) for user in ("ann", "bob") * 4]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    users = ("ann", "bob") * 4
+    with ThreadPoolExecutor(len(users)) as threads:
+        found = list(threads.map(ldap.authenticate, [Credentials(user, f"secret of {user}") for user in users]))
     assert sorted(one.user for one in found if one is not None) == ["ann"] * 4 + ["bob"] * 4
     assert all(one is not None and ("admins" in one.roles) == (one.user == "ann") for one in found)
 
@@ -146,12 +140,12 @@ def test_many_log_in_at_once(slapd: Directory) -> None:
 @needs_slapd
 def test_a_directory_that_does_not_answer_is_left_after_the_timeout(slapd: Directory) -> None:
     ldap = LdapAuthenticator(url=slapd.ldap, timeout="1", **TEMPLATE)
-    slapd.pause()
+    slapd.process.send_signal(signal.SIGSTOP)
     try:
         with pytest.raises(AuthenticatorError, match=r"127\.0\.0\.1.* does not answer"):
             ldap.authenticate(Credentials("ann", "secret of ann"))
     finally:
-        slapd.go_on()
+        slapd.process.send_signal(signal.SIGCONT)
     assert ldap.authenticate(Credentials("ann", "secret of ann")) is not None
 
 
