@@ -19,7 +19,7 @@ from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
 from tests.kit.journal_with_cursors import JournalWithCursors
 from tests.kit.log_desk import Desk
-from tests.kit.metrics_fakes import FakeBroker, exporter_of
+from tests.kit.metrics import exporter_of
 from tests.kit.stepped_http import SteppedHttp
 
 LIMITS = HttpLimits(head_bytes_max=1200, body_bytes_max=300)
@@ -133,7 +133,7 @@ def _open(folder: Path) -> Judge:
         desk.turn()
         return now(make)
 
-    exporter = exporter_of(FakeBroker())
+    exporter = exporter_of()
 
     def metrics(request: Request) -> Response:
         content_type, _ = exporter.scrape(request.headers.get("accept", ""))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.kit.metrics_fakes import FakeBroker, exporter_of
+from tests.kit.metrics import broker_with, exporter_of
 from tests.kit.sources import ROOT
 from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, panels
 
@@ -89,9 +89,7 @@ def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
 
 
 def test_every_name_is_exported_or_prometheus_own() -> None:
-    broker = FakeBroker()
-    broker.add("a", "q")
-    text = b"".join(exporter_of(broker).scrape("")[1]).decode()
+    text = b"".join(exporter_of(broker_with("a", "q")).scrape("")[1]).decode()
     exported = {family.name for family in text_string_to_metric_families(text)}
     own = re.compile(r"\b((?:artemis|process|broker_queue)_\w+)")
     asked = {name for _, _, expression in expressions() for name in own.findall(expression)}

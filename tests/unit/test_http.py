@@ -18,7 +18,7 @@ from artemis_py.server.http.monitoring_routes import health_routes, metrics_rout
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Handler, HttpLimits, Response
 from artemis_py.server.http.routing import Route
-from tests.kit.metrics_fakes import FakeBroker, exporter_of
+from tests.kit.metrics import broker_with, exporter_of
 from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp, answer, answers
 
 
@@ -431,8 +431,7 @@ def test_health_tells_the_reason() -> None:
 
 @pytest.mark.parametrize("path", [b"/metrics", b"/metrics/"])
 def test_metrics_are_served(path: bytes) -> None:
-    broker = FakeBroker()
-    broker.add("orders", *(f"q{number}" for number in range(1_000)))
+    broker = broker_with("orders", *(f"q{number}" for number in range(1_000)))
     routes = metrics_routes(exporter_of(broker))
     request = b"GET %s HTTP/1.1\r\nHost: broker\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n" % path
     status, headers, body = answer(SteppedHttp(routes).talk(request))
