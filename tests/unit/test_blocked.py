@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import cast
 
 from artemis_py.server.blocked_senders import BlockedSenders
@@ -23,12 +24,9 @@ class Room:
 
 
 class Sender:
-    """A connection that has logged in, and is its own session."""
+    """A connection that has logged in."""
 
-    is_open = True
-
-    def __init__(self) -> None:
-        self.session = self
+    session = SimpleNamespace(is_open=True)
 
 
 def senders(count: int) -> list[Connection]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,14 +21,9 @@ from artemis_py.version import IS_COMPILED, VERSION
 
 def install_command(monkeypatch: pytest.MonkeyPatch, outcome: int | BaseException) -> None:
     """Puts a command ``probe`` into the table that returns or raises ``outcome``."""
-
-    def run(_args: argparse.Namespace) -> int:
-        if isinstance(outcome, BaseException):
-            raise outcome
-        return outcome
-
     module = ModuleType("probe_command")
-    vars(module).update(HELP="probes", add_arguments=lambda parser: parser.add_argument("--depth"), run=run)
+    add_arguments, run = lambda parser: parser.add_argument("--depth"), Mock(side_effect=[outcome])
+    vars(module).update(HELP="probes", add_arguments=add_arguments, run=run)
     monkeypatch.setitem(sys.modules, "probe_command", module)
     monkeypatch.setitem(cli.COMMANDS, "probe", ("probe_command", "probes"))
 

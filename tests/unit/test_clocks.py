@@ -44,16 +44,12 @@ class Pair:
         self.wall_ns += duration_ns
         self.steady_ns += duration_ns
 
-    def set_ms(self, by_ms: int) -> None:
-        """Somebody sets the wall clock."""
-        self.wall_ns += by_ms * MS
-
 
 def test_dates_are_what_the_wall_clock_says_and_steady_time_runs_on() -> None:
     pair = Pair()
     for step_ms in (0, HOUR_MS, -2 * HOUR_MS, 300, -300):
         steady_ms = pair.clock.steady_ms(pair.clocks.date_ms())
-        pair.set_ms(step_ms)
+        pair.wall_ns += step_ms * MS
         pair.pass_ns(50 * MS)
         now_ms = pair.clocks.date_ms()
         assert now_ms == pair.wall_ns // MS
@@ -64,7 +60,7 @@ def test_dates_are_what_the_wall_clock_says_and_steady_time_runs_on() -> None:
 @pytest.mark.parametrize(("step_ms", "direction"), [(HOUR_MS, "forward"), (-HOUR_MS, "back"), (1000, "forward")])
 def test_a_step_is_told_once_and_counted(step_ms: int, direction: str) -> None:
     pair = Pair()
-    pair.set_ms(step_ms)
+    pair.wall_ns += step_ms * MS
     assert pair.clocks.check()
     for _ in range(5):
         pair.pass_ns(MS)
@@ -79,7 +75,7 @@ def test_a_step_is_told_once_and_counted(step_ms: int, direction: str) -> None:
 
 def test_a_look_finds_a_step_that_somebody_else_has_noticed() -> None:
     pair = Pair()
-    pair.set_ms(HOUR_MS)
+    pair.wall_ns += HOUR_MS * MS
     pair.clocks.date_ms()
     assert pair.clocks.check()
     pair.clocks.date_ms()
@@ -89,11 +85,11 @@ def test_a_look_finds_a_step_that_somebody_else_has_noticed() -> None:
 def test_small_steps_are_followed_and_told_when_they_add_up() -> None:
     pair = Pair()
     for _ in range(9):
-        pair.set_ms(100)
+        pair.wall_ns += 100 * MS
         assert not pair.clocks.check()
     assert pair.clock.shift_ms == 900
     assert pair.said == []
-    pair.set_ms(100)
+    pair.wall_ns += 100 * MS
     pair.clocks.check()
     assert len(pair.said) == 1
 
@@ -116,48 +112,45 @@ def test_readings_that_differ_by_little_move_nothing() -> None:
         assert pair.clock.shift_ms == 0
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS])
-def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
+async def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
     """The broker goes on sending them, and does not miss those of the client."""
+    loop = asyncio.get_running_loop()
+    config = configuration()
+    log = MemoryLog()
+    broker = Broker(config, log, time.time_ns() // MS)
+    ahead_ns = [0]
+    clocks = WallClock(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
+    turns = Turns(loop, broker, log, ServerStats(), clocks.date_ms)
+    service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
+    acceptance = StompAcceptor(turns, service, -1, 1000)
+    server = await loop.create_server(acceptance.connect, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+    stream = ServerStream()
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        config = configuration()
-        log = MemoryLog()
-        broker = Broker(config, log, time.time_ns() // MS)
-        ahead_ns = [0]
-        clocks = WallClock(broker.clock, wall_ns=lambda: time.time_ns() + ahead_ns[0], tell=lambda line: None)
-        turns = Turns(loop, broker, log, ServerStats(), clocks.date_ms)
-        service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
-        acceptance = StompAcceptor(turns, service, -1, 1000)
-        server = await loop.create_server(acceptance.connect, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
-        stream = ServerStream()
-
-        async def beats(count: int) -> None:
-            before = stream.beats
-            while stream.beats < before + count:
-                data = await asyncio.wait_for(reader.read(1000), 5)
-                assert data, f"cut off: {stream.frames}"
-                stream.take(data)
-                writer.write(b"\n")
-
-        writer.write(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:600,500\n\n\0")
-        await beats(1)
-        ahead_ns[0] = step_ms * MS
-        await beats(2)
-        assert clocks.steps["forward" if step_ms > 0 else "back"] == 1
-        assert [frame.command for frame in stream.frames] == ["CONNECTED"]
-        silent = stream.beats
-        while data := await asyncio.wait_for(reader.read(1000), 5):  # and who falls silent is cut off in his time
+    async def beats(count: int) -> None:
+        before = stream.beats
+        while stream.beats < before + count:
+            data = await asyncio.wait_for(reader.read(1000), 5)
+            assert data, f"cut off: {stream.frames}"
             stream.take(data)
-        assert stream.frames[-1].command == "ERROR"
-        assert stream.beats - silent <= 4
-        writer.close()
-        server.close()
-        turns.stop()
+            writer.write(b"\n")
 
-    asyncio.run(scenario())
+    writer.write(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:600,500\n\n\0")
+    await beats(1)
+    ahead_ns[0] = step_ms * MS
+    await beats(2)
+    assert clocks.steps["forward" if step_ms > 0 else "back"] == 1
+    assert [frame.command for frame in stream.frames] == ["CONNECTED"]
+    silent = stream.beats
+    while data := await asyncio.wait_for(reader.read(1000), 5):  # and who falls silent is cut off in his time
+        stream.take(data)
+    assert stream.frames[-1].command == "ERROR"
+    assert stream.beats - silent <= 4
+    writer.close()
+    server.close()
+    turns.stop()
 
 
 def test_the_clocks_cost_two_readings_a_turn() -> None:

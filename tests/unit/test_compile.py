@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 import fcntl
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.kit.process import eventually
 from tests.kit.sources import ROOT
 
 MODULES = {
@@ -30,17 +30,9 @@ MODULES = {
 ASKED = "import small.uses, small.alone as a; print(small.uses.told(5), a.alone(), a.__file__.endswith('.so'))"
 
 
-def loaded(path: Path = ROOT / "tools" / "compile.py") -> ModuleType:
-    specification = importlib.util.spec_from_file_location("compiling", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
+COMPILE = import_module("tools.compile")
 needs_compilers = pytest.mark.skipif(
-    not loaded().can_compile() or any(importlib.util.find_spec(name) is None for name in ("mypyc", "setuptools")),
+    not COMPILE.can_compile() or any(find_spec(name) is None for name in ("mypyc", "setuptools")),
     reason="mypy, setuptools or a C compiler is missing",
 )
 
@@ -57,7 +49,6 @@ class Small:
     """A package of four modules, and what was made of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.compiling = loaded()
         self._root, self._target, self._cache = folder / "root", folder / "target", folder / "cache"
         (self._root / "small").mkdir(parents=True)
         (self._root / "small" / "__init__.py").touch()
@@ -72,7 +63,7 @@ class Small:
     def build(self) -> set[str]:
         """The modules that had to be compiled."""
         names = [f"small/{name}" for name in MODULES]
-        made = self.compiling.build(self._root, names, "small", self._target, self._cache)
+        made = COMPILE.build(self._root, names, "small", self._target, self._cache)
         return {name.removeprefix("small___") for name in made} & {name.removesuffix(".py") for name in MODULES}
 
     def answer(self) -> str:
@@ -147,7 +138,7 @@ def test_an_error_is_told_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_header_with_something_new_is_not_guessed_at() -> None:
     with pytest.raises(RuntimeError, match="an unexpected part: static inline"):
-        loaded().Declarations().add("#include <Python.h>\nextern int a;\nstatic inline int f(void) { return 1; }\n")
+        COMPILE.Declarations().add("#include <Python.h>\nextern int a;\nstatic inline int f(void) { return 1; }\n")
 
 
 # ---- make run --------------------------------------------------------------------------------------------------------
@@ -165,31 +156,22 @@ class Checkout:
         for name in ("compile.py", "translate.py"):
             shutil.copy(ROOT / "tools" / name, folder / "tools")
         (folder / "sitecustomize.py").write_text("import os\nos.nice = os.sched_setscheduler = lambda *_: None\n")
-        for name in ("__init__.py", "message.py", *loaded().NOT_COMPILED):
+        for name in ("__init__.py", "message.py", *COMPILE.NOT_COMPILED):
             path = folder / "artemis_py" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("NAME = 'message'\n")
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, str(self.folder / "tools" / "compile.py"), *arguments]
 
     def start(self, **environment: str) -> str:
         """What is said, and whether the module was compiled."""
         program = "import artemis_py.message as one; print(one.__file__.rpartition('.')[2])"
         kept = {name: text for name, text in os.environ.items() if name not in {"CI", "COMPILE", "PYTEST_CURRENT_TEST"}}
         run = subprocess.run(
-            self.command("--run", sys.executable, "-c", program),
+            [sys.executable, str(self.folder / "tools" / "compile.py"), "--run", sys.executable, "-c", program],
             cwd=self.folder, env={**kept, "PYTHONPATH": str(self.folder), **environment},
             capture_output=True, text=True, check=True, timeout=60,
         )  # fmt: skip
         assert run.stderr == ""
         return run.stdout
-
-    def until(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 100
-        while not is_so():
-            assert time.monotonic() < deadline, (self.cache / "log").read_text()
-            time.sleep(0.05)
 
 
 @pytest.fixture
@@ -207,7 +189,7 @@ BEGUN = "The broker runs from its sources, which are compiled for the next start
 @needs_compilers
 def test_the_next_start_is_compiled(checkout: Checkout) -> None:
     assert checkout.start() == BEGUN
-    checkout.until((checkout.cache / "ready" / "digest").exists)
+    eventually("compiled", (checkout.cache / "ready" / "digest").exists, bool)
     assert not list((checkout.folder / "artemis_py").rglob("*.so")), "not beside a broker that may run"
     assert checkout.start(COMPILE="no") == "py\n"
     with (checkout.cache / "running").open("a") as other:
@@ -224,7 +206,7 @@ def test_the_next_start_is_compiled(checkout: Checkout) -> None:
 def test_a_failure_is_told_and_not_tried_again(checkout: Checkout) -> None:
     (checkout.folder / "artemis_py" / "message.py").write_text("NAME: int = 'message'\n")
     assert checkout.start() == BEGUN
-    checkout.until((checkout.cache / "failed").exists)
+    eventually("the failure", (checkout.cache / "failed").exists, bool)
     said = "compiling failed, .cache/compile/log says why, `make compile` tries again.\npy\n"
     assert checkout.start() == checkout.start() == f"The broker runs from its sources: {said}"
     assert "Incompatible types in assignment" in (checkout.cache / "log").read_text()
@@ -275,7 +257,7 @@ def _wrong_in(tree: ast.Module) -> Iterator[str]:
 def test_there_is_nothing_that_is_compiled_wrongly() -> None:
     found = [
         f"{path.relative_to(ROOT)}: {what}"
-        for path in loaded().sources()
+        for path in COMPILE.sources()
         for what in _wrong_in(ast.parse(path.read_text()))
     ]
     assert not found, "\n".join(found)

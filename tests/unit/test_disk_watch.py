@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,15 +27,12 @@ class Disk:
     others: dict[str, DiskSpace] = field(default_factory=dict)
     """Directories on file systems of their own."""
     lines: list[str] = field(default_factory=list)
-    turns: int = 0
+    turned: Mock = field(default_factory=Mock)
 
     def probe(self, directory: str) -> DiskSpace:
         if self.space is None:
             raise OSError(5, "Input/output error")
         return self.others.get(directory, self.space)
-
-    def note_turn(self) -> None:
-        self.turns += 1
 
 
 def watched(policy: str = "BLOCK", limits: dict[str, Any] | None = None, **core: Any) -> tuple[Broker, Disk, DiskWatch]:
@@ -43,7 +41,7 @@ def watched(policy: str = "BLOCK", limits: dict[str, Any] | None = None, **core:
     broker = broker_of(queue_config(), settings=settings, **core)
     disk = Disk()
     config = BrokerConfig(**core)
-    return broker, disk, DiskWatch(config, broker, disk.note_turn, probe=disk.probe, say=disk.lines.append)
+    return broker, disk, DiskWatch(config, broker, disk.turned, probe=disk.probe, say=disk.lines.append)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +119,7 @@ def test_only_news_are_told() -> None:
         "the disk of data/journal has room again",
     ]
     assert "95% used, 1 MiB free; max-disk-usage 90 %" in disk.lines[0]
-    assert disk.turns == 3
+    assert disk.turned.call_count == 3
 
 
 @pytest.mark.parametrize("directory", ["data/paging", "data/largemessages"])
@@ -170,7 +168,7 @@ def test_without_persistence_it_is_looked_at_from_the_first_file_on(tmp_path: Pa
     broker = broker_of(queue_config())
     disk = Disk()
     disk.space = DiskSpace(0.95, 5)
-    watch = DiskWatch(config, broker, disk.note_turn, store, probe=disk.probe, say=disk.lines.append)
+    watch = DiskWatch(config, broker, disk.turned, store, probe=disk.probe, say=disk.lines.append)
     watch.check()
     assert not broker.memory.disk_full, "nothing is on that disk"
     folder = store.folders[kind == "body"]

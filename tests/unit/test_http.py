@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.server.http.acceptor import HttpAcceptor
-from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
-from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Handler, HttpLimits, Response
 from artemis_py.server.http.routing import Route
 from tests.kit.metrics import broker_with, exporter_of
-from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp, answer, answers
+from tests.kit.stepped_http import GET, SteppedHttp, answer, answers
 
 
 def test_a_request_is_routed_and_the_connection_stays() -> None:
@@ -330,23 +325,17 @@ def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> 
     assert answer(new_transport)[0] == 200
 
 
-def stalled(world: SteppedHttp, count: int) -> list[FakeTransport]:
-    """Connections that asked for something large and read nothing of it."""
-    transports = []
-    for _ in range(count):
-        connection, transport = world.connect()
-        connection.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
-        connection.pause_writing()
-        transports.append(transport)
-    world.run()
-    return transports
-
-
 def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None:
     large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter([b"x"] * 9))})
     limits = HttpLimits(connections_max=3, spare_connections=2)
     world = SteppedHttp([large, *health_routes(lambda: None)], limits)
-    busy = stalled(world, 3)
+    busy = []
+    for _ in range(3):
+        connection, transport = world.connect()
+        connection.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
+        connection.pause_writing()
+        busy.append(transport)
+    world.run()
     for _ in range(5):
         assert answer(world.talk(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"))[0] == 200
         assert answer(world.talk(GET))[0] == 503
@@ -440,36 +429,6 @@ def test_metrics_are_served(path: bytes) -> None:
     assert body.endswith(b"# EOF\n")
     status, headers, body = answer(SteppedHttp(routes).talk(request.replace(b"GET", b"HEAD")), "HEAD")
     assert (status, headers["content-type"].split(";")[0], body) == (200, "application/openmetrics-text", b"")
-
-
-def test_a_real_socket() -> None:
-    async def scenario() -> tuple[bytes, bytes]:
-        loop = asyncio.get_running_loop()
-        pieces = [b"x" * 100_000] * 20
-        acceptor = HttpAcceptor(
-            [Route("/large", {"GET": lambda _request: Response(200, "text/plain", iter(pieces))})],
-            now_ms=lambda: int(loop.time() * 1000),
-            call_soon=loop.call_soon,
-            call_threadsafe=loop.call_soon_threadsafe,
-            hosts=Hosts(["broker"]),
-        )
-        server = await loop.create_server(partial(connect, acceptor), "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\nGET /none HTTP/1.0\r\n\r\n")
-        writer.write_eof()
-        text = await asyncio.wait_for(reader.read(), 10)
-        writer.close()
-        await writer.wait_closed()
-        acceptor.stop()
-        server.close()
-        await server.wait_closed()
-        return text, b"".join(pieces)
-
-    text, expected = asyncio.run(scenario())
-    first, second = answers(text, "GET", "GET")
-    assert first[::2] == (200, expected)
-    assert second[0] == 404
 
 
 def test_h11_is_not_imported_before_the_first_connection() -> None:

@@ -44,17 +44,17 @@ def nothing(_request: Request) -> Response:
 
 def test_parameters_are_parts_of_the_path() -> None:
     routes = Routes([Route("/a/{x}", {"GET": nothing}), Route("/a/b/{y}/{z}", {"GET": nothing}), Route("/a/c", {})])
-
-    def found(path: str) -> tuple[str, dict[str, str]] | None:
-        match = routes.find(path)
-        return None if match is None else (match[0].path, match[1])
-
-    assert found("/a/1") == ("/a/{x}", {"x": "1"})
-    assert found("/a/%C3%A9%2F") == ("/a/{x}", {"x": "é/"})
-    assert found("/a/c") == ("/a/c", {})
-    assert found("/a/b/1/2") == ("/a/b/{y}/{z}", {"y": "1", "z": "2"})
+    for path, (of, parameters) in {
+        "/a/1": ("/a/{x}", {"x": "1"}),
+        "/a/%C3%A9%2F": ("/a/{x}", {"x": "é/"}),
+        "/a/c": ("/a/c", {}),
+        "/a/b/1/2": ("/a/b/{y}/{z}", {"y": "1", "z": "2"}),
+    }.items():
+        found = routes.find(path)
+        assert found is not None, path
+        assert (found[0].path, found[1]) == (of, parameters)
     for path in ("/a", "/a/", "/a/1/", "/a/b/1", "/a/b//2", "//a/1", "", "a/1"):
-        assert found(path) is None
+        assert routes.find(path) is None, path
 
 
 def test_methods_have_handlers_of_their_own() -> None:
@@ -171,6 +171,18 @@ async def test_an_answer_may_come_later_and_keeps_its_place() -> None:
         found = answers(await reader.read(), "GET", "GET", "GET")
         assert [(status, body) for status, _, body in found][:2] == [(200, b"later"), (500, b"internal error\n")]
         assert found[2][0] == 404
+
+
+@pytest.mark.asyncio
+async def test_a_large_answer_in_pieces() -> None:
+    pieces = [b"x" * 100_000] * 20
+    large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter(pieces))})
+    async with talking([large]) as (reader, writer):
+        writer.write(HEAD % (b"GET", b"/large", b"") + b"GET /none HTTP/1.0\r\n\r\n")
+        writer.write_eof()
+        first, second = answers(await reader.read(), "GET", "GET")
+    assert first[::2] == (200, b"".join(pieces))
+    assert second[0] == 404
 
 
 @pytest.mark.asyncio

@@ -7,8 +7,7 @@ import errno
 import os
 import resource
 import socket
-from typing import Any
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 
@@ -28,17 +27,11 @@ class Desk:
         self.taken: list[asyncio.BaseTransport] = []
         self.bound = socket.create_server((LOOPBACK, 0))
         self.stored = 0
-        desk = self
-
-        class Protocol(asyncio.Protocol):
-            def connection_made(self, transport: asyncio.BaseTransport) -> None:
-                desk.taken.append(transport)
-
         self.listener = Listener(
             asyncio.get_running_loop(),
             "stomp",
             self.bound,
-            lambda _: Protocol(),
+            lambda _: Mock(connection_made=self.taken.append),
             descriptor_max,
             RateLimitedLog(self.lines.append),
             lambda: self.stored,
@@ -96,20 +89,9 @@ async def test_a_system_that_accepts_nobody_is_told_once_and_asked_again(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = Desk(1 << 20)
-    calls: list[int] = []
-    real = desk.bound
-
-    class Failing:
-        def accept(self) -> tuple[socket.socket, Any]:
-            calls.append(1)
-            if len(calls) < 6:
-                raise OSError(code, os.strerror(code))
-            return real.accept()
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(real, name)
-
-    monkeypatch.setattr(desk.listener, "_bound", Failing())
+    failing = Mock(wraps=desk.bound)
+    failing.accept.side_effect = [OSError(code, os.strerror(code))] * 5 + [DEFAULT] * 100
+    monkeypatch.setattr(desk.listener, "_bound", failing)
     desk.come(3)
     await until(lambda: len(desk.taken) == 3)
     assert len(desk.lines) <= LINES_MAX

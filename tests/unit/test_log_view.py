@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,32 +21,19 @@ from artemis_py.storage.log_id import known_id, log_id
 from tests.kit.log_desk import Desk
 
 
-class Looks:
-    """Counts how often a directory is listed and a file opened, from ``begin`` on."""
-
-    def __init__(self) -> None:
-        self.listed = self.opened = 0
-        self._is_on = False
-        sys.addaudithook(self._note)
-
-    def begin(self) -> None:
-        self.listed = self.opened = 0
-        self._is_on = True
-
-    def end(self) -> None:
-        self._is_on = False
-
-    def _note(self, event: str, _args: tuple[object, ...]) -> None:
-        if self._is_on:
-            self.listed += event in ("os.listdir", "os.scandir")
-            self.opened += event == "open"
+@contextmanager
+def looks() -> Iterator[Counter[str]]:
+    """How often a directory is listed and a file opened meanwhile."""
+    counts, is_on = Counter[str](), [True]
+    sys.addaudithook(lambda event, _: counts.update([event]) if is_on else None)
+    yield counts
+    is_on.clear()
 
 
 def test_a_listing_costs_as_much_while_segments_retire(tmp_path: Path) -> None:
     """No directory is listed for a segment that moved, nor for one that was removed."""
     desk = Desk(tmp_path)
     desk.keep(24)
-    looks = Looks()
     for segment in desk.journal.segments[:-1]:
         segment.index = None  # as when they were recovered
     listing, openings = desk.view.listing("b", 7, -1), [desk.view.opening(number) for number in range(1, 21)]
@@ -52,19 +41,17 @@ def test_a_listing_costs_as_much_while_segments_retire(tmp_path: Path) -> None:
         desk.retention.retire(f"artemis-journal-{number:012}.log")
     desk.retention.give_up_oldest()
     desk.retention._stamp.note()
-    looks.begin()
-    found = desk.read(listing())
-    looks.end()
+    with looks() as seen:
+        found = desk.read(listing())
     assert [one["segment"] for one in found] == list(range(2, 25))
-    assert looks.listed == 0
-    assert looks.opened <= 3 * 24  # index and file where they were, and the index where it is
-    looks.begin()
-    for opening in openings[1:]:
-        os.close(opening()[0])
-    with pytest.raises(NotInLogError):
-        openings[0]()
-    looks.end()
-    assert looks.listed == 0
+    assert seen["os.listdir"] + seen["os.scandir"] == 0
+    assert seen["open"] <= 3 * 24  # index and file where they were, and the index where it is
+    with looks() as seen:
+        for opening in openings[1:]:
+            os.close(opening()[0])
+        with pytest.raises(NotInLogError):
+            openings[0]()
+    assert seen["os.listdir"] + seen["os.scandir"] == 0
 
 
 @pytest.mark.interpreted
@@ -262,7 +249,8 @@ def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: 
     for number in range(1, 6):
         desk.retention.retire(f"artemis-journal-{number:012}.log")
     middle = desk.journal.segments[-3].first_lsn
-    wanted = {number: desk.view._described(one) for number, one in _closed(desk).items()}
+    every = [*desk.view._in_journal(), *map(log_view._listed, desk.retention.files)]
+    wanted = {one.number: desk.view._described(one) for one in every if one.fields is None}
     decoded: list[Path] = []
     true_index = index_beside
     monkeypatch.setattr(log_view, "index_beside", lambda path: decoded.append(path) or true_index(path))
@@ -277,8 +265,3 @@ def test_what_is_sent_as_it_is_need_not_be_decoded(tmp_path: Path, monkeypatch: 
     damaged = oldest.with_name(index_name(oldest.name))
     damaged.write_bytes(damaged.read_bytes()[:-9])
     assert {one["segment"]: one for one in desk.listed()} == found
-
-
-def _closed(desk: Desk) -> dict[int, Any]:
-    kept = [log_view._listed(one) for one in desk.retention.files]
-    return {one.number: one for one in [*desk.view._in_journal(), *kept] if one.fields is None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,7 @@ def while_leaving(desk: Desk, look: Callable[[int, Callable[[], None]], None]) -
     def look_and_retire(name: str) -> None:
         number = segment_number(name)
         assert number is not None
-        is_moved = False
-
-        def move() -> None:
-            nonlocal is_moved
-            if not is_moved:
-                is_moved = True
-                retire(name)
-
+        move = cache(partial(retire, name))
         look(number, move)
         move()
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
-from tests.kit.sources import ROOT
+HOOK = import_module("tools.hatch_hook")
 
 
-@pytest.fixture
-def hook() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("hatch_hook", ROOT / "tools" / "hatch_hook.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+def _hook_of(root: Path) -> Any:
+    return HOOK.CompileHook(str(root), {}, None, None, str(root), "wheel")
 
 
 @pytest.mark.parametrize(
@@ -34,41 +27,35 @@ def hook() -> ModuleType:
         (None, False, "no"),
     ],
 )
-def test_wish(
-    hook: ModuleType, monkeypatch: pytest.MonkeyPatch, asked: str | None, has_compiler: bool, wanted: str
-) -> None:
+def test_wish(monkeypatch: pytest.MonkeyPatch, asked: str | None, has_compiler: bool, wanted: str) -> None:
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
     if asked is not None:
         monkeypatch.setenv("ARTEMIS_PY_MYPYC", asked)
-    monkeypatch.setattr(hook.compiling, "can_compile", lambda: has_compiler)
-    assert hook.wish() == wanted
+    monkeypatch.setattr(HOOK.compiling, "can_compile", lambda: has_compiler)
+    assert HOOK.wish() == wanted
 
 
 def test_a_machine_without_a_compiler(
-    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
-    assert not hook.compiling.can_compile()
-    made = _hook_of(hook, tmp_path)
+    assert not HOOK.compiling.can_compile()
+    made = _hook_of(tmp_path)
     assert made.dependencies() == []
     made.initialize("standard", {})
     assert "no C compiler, or no headers of Python: the wheel has the sources" in capsys.readouterr().err
 
 
-def _hook_of(hook: ModuleType, root: Path) -> Any:
-    return hook.CompileHook(str(root), {}, None, None, str(root), "wheel")
-
-
 def test_a_failure_falls_back_to_the_sources(
-    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("ARTEMIS_PY_MYPYC", raising=False)
-    monkeypatch.setattr(hook.compiling, "can_compile", lambda: True)
-    monkeypatch.setattr(hook.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
+    monkeypatch.setattr(HOOK.compiling, "can_compile", lambda: True)
+    monkeypatch.setattr(HOOK.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
     build: dict[str, Any] = {"force_include": {}}
-    made = _hook_of(hook, tmp_path)
+    made = _hook_of(tmp_path)
     assert "mypy>=2.4,<2.5" in made.dependencies()
     made.initialize("standard", build)
     assert build == {"force_include": {}}
@@ -77,24 +64,20 @@ def test_a_failure_falls_back_to_the_sources(
     )
 
 
-def test_a_failure_of_what_was_demanded_is_one(
-    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_of_what_was_demanded_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTEMIS_PY_MYPYC", "1")
-    monkeypatch.setattr(hook.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
+    monkeypatch.setattr(HOOK.compiling, "compile_to", Mock(side_effect=RuntimeError("no room")))
     with pytest.raises(RuntimeError, match="no room"):
-        _hook_of(hook, tmp_path).initialize("standard", {"force_include": {}})
+        _hook_of(tmp_path).initialize("standard", {"force_include": {}})
 
 
-def test_compiled_modules_make_the_wheel_one_of_a_platform(
-    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_modules_make_the_wheel_one_of_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTEMIS_PY_MYPYC", "1")
-    monkeypatch.setattr(hook.compiling, "compile_to", lambda target: [target / "artemis_py" / "message.so"])
+    monkeypatch.setattr(HOOK.compiling, "compile_to", lambda target: [target / "artemis_py" / "message.so"])
     build: dict[str, Any] = {"force_include": {}}
-    _hook_of(hook, tmp_path).initialize("standard", build)
+    _hook_of(tmp_path).initialize("standard", build)
     assert list(build["force_include"].values()) == ["artemis_py/message.so"]
     assert (build["pure_python"], build["infer_tag"]) == (False, True)
     editable: dict[str, Any] = {"force_include": {}}
-    _hook_of(hook, tmp_path).initialize("editable", editable)
+    _hook_of(tmp_path).initialize("editable", editable)
     assert editable == {"force_include": {}}
