@@ -41,26 +41,23 @@ class SmallDesk:
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
         login = Login()
         self.seen.append(credentials)
-        if self.waits:
-            self.waiting.append((login, credentials, wake))
-        else:
-            self.decide(login, credentials)
+        self.waiting.append((login, credentials, wake))
+        if not self.waits:
+            self.let_go()
         return login
-
-    def decide(self, login: Login, credentials: Credentials) -> None:
-        user = "ann" if credentials.user is None and credentials.password == TOKEN else credentials.user
-        if user is None and self.has_guest:
-            user = "guest"
-        elif user is None or (USERS.get(user) != credentials.password and credentials.password != TOKEN):
-            login.refusal = "User name or password is invalid"
-            return
-        login.identity = Identity(user, ROLES[user])
 
     def let_go(self) -> None:
         """Decides all that wait."""
         for login, credentials, wake in self.waiting:
-            self.decide(login, credentials)
-            wake()
+            user = "ann" if credentials.user is None and credentials.password == TOKEN else credentials.user
+            if user is None and self.has_guest:
+                user = "guest"
+            elif user is None or (USERS.get(user) != credentials.password and credentials.password != TOKEN):
+                login.refusal, user = "User name or password is invalid", None
+            if user is not None:
+                login.identity = Identity(user, ROLES[user])
+            if self.waits:
+                wake()
         self.waiting.clear()
 
 
@@ -328,15 +325,21 @@ def test_a_user_and_password_in_the_target_are_not_repeated() -> None:
 @pytest.mark.parametrize(("user", "changed"), [("bob", "bob"), ("guest", "")])
 def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(user: str, changed: str) -> None:
     """A regular end without a word looks like a broker that stops."""
-    here, left = StreamWorld(Authentication(SmallDesk(), AUTHORIZER, domain="web")), list[Listener]()
+    left, may_have = list[Listener](), {"bob", "guest"}
     stream = Listener(frozenset(), left.append)
-    here.streams.append(stream)
+    route = Route(
+        "/events",
+        {"GET": lambda _: Response(200, "text/event-stream", stream)},
+        checks_itself=True,
+        still_may=lambda request: request.user in may_have,
+    )
+    here = SteppedHttp([route], None, Authentication(SmallDesk(), AUTHORIZER, domain="web"))
     connection, transport = here.connect()
     connection.data_received(asked("GET", "/events", basic(user, USERS.get(user, TOKEN))))
     here.run()
     stream.put(b"event: before\ndata: {}\n\n")
     here.run()
-    here.may_have = {"bob"}
+    may_have.remove("guest")
     here.acceptor.recheck_rights({changed})
     here.acceptor.recheck_rights({changed})
     here.run()
@@ -346,18 +349,3 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
     assert before == "event: before\ndata: {}"
     assert problem.startswith('event: problem\ndata: {"error": "the permission for this ')
     assert ("the login has changed" in problem) is bool(changed)
-
-
-class StreamWorld(SteppedHttp):
-    """Streams for those who may have them."""
-
-    def __init__(self, authentication: Authentication) -> None:
-        self.streams: list[Listener] = []
-        self.may_have = {"bob", "guest"}
-        route = Route(
-            "/events",
-            {"GET": lambda _: Response(200, "text/event-stream", self.streams[0])},
-            checks_itself=True,
-            still_may=lambda request: request.user in self.may_have,
-        )
-        super().__init__([route], None, authentication)

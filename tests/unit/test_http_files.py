@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,26 +28,19 @@ NEVER = HttpLimits(near_bytes_per_second_max=1)
 
 
 class Reader:
-    """Takes everything that a sender sends it; ``ended`` when its transfer is done."""
+    """Takes everything that a sender sends it; ``ended`` has how and when its transfer was done."""
 
     def __init__(self, sender: FileSender, path: Path, *, near: bool) -> None:
         self.ours, self._theirs = socket.socketpair()
         self._theirs.setblocking(False)
-        self.ended = threading.Event()
-        self.ended_s = 0.0
-        self._taker = threading.Thread(target=self._take, daemon=True)
+        self.ended: queue.Queue[tuple[OSError | None, float]] = queue.Queue()
+        received = iter(lambda: self.ours.recv(CHUNK_BYTES), b"")
+        self._taker = threading.Thread(target=deque[bytes](maxlen=0).extend, args=(received,), daemon=True)
         self._taker.start()
         body = FileBody(os.open(path, os.O_RDONLY), 0, path.stat().st_size)
-        self.transfer = sender.send(self._theirs.fileno(), body, near, self._end)
-
-    def _take(self) -> None:
-        while self.ours.recv(CHUNK_BYTES):
-            pass
-
-    def _end(self, failure: OSError | None) -> None:
-        assert failure is None
-        self.ended_s = time.monotonic()
-        self.ended.set()
+        self.transfer = sender.send(
+            self._theirs.fileno(), body, near, lambda failure: self.ended.put((failure, time.monotonic()))
+        )
 
     def close(self) -> None:
         """Both ends. The first tells the thread to end, which must not read from a closed socket."""
@@ -77,21 +72,22 @@ def test_near_readers_share_what_a_busy_broker_leaves_them(tmp_path: Path) -> No
     with sending(SLOW, lambda: True, tmp_path / "file") as make:
         began_s = time.monotonic()
         readers = [make(True) for _ in range(2)]
-        assert all(reader.ended.wait(WAIT_S) for reader in readers)
-        assert max(reader.ended_s for reader in readers) - began_s >= (2 * PIECES - 1) / 8
+        failures, ended_s = zip(*[reader.ended.get(timeout=WAIT_S) for reader in readers], strict=True)
+        assert failures == (None, None)
+        assert max(ended_s) - began_s >= (2 * PIECES - 1) / 8
 
 
 def test_far_readers_do_not_wait_with_near_ones(tmp_path: Path) -> None:
     with sending(NEVER, lambda: True, tmp_path / "file") as make:
         near = make(True)
-        assert make(False).ended.wait(WAIT_S)
-        assert make(False).ended.wait(WAIT_S)
-        assert not near.ended.is_set()
+        for _ in range(2):
+            assert make(False).ended.get(timeout=WAIT_S)[0] is None
+        assert near.ended.empty()
 
 
 def test_nobody_waits_for_a_broker_that_is_not_busy(tmp_path: Path) -> None:
     with sending(NEVER, lambda: False, tmp_path / "file") as make:
-        assert make(True).ended.wait(WAIT_S)
+        assert make(True).ended.get(timeout=WAIT_S)[0] is None
 
 
 def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
@@ -105,7 +101,7 @@ def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
     eventually("the other alone", lambda: set(sender._paused), lambda paused: paused == {readers[1].transfer})
     sender.stop()
     for reader in readers:
-        assert not reader.ended.is_set()
+        assert reader.ended.empty()
         reader.close()
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -131,14 +127,13 @@ def test_a_broker_is_busy_while_turns_take_most_of_the_time() -> None:
     stats = ServerStats()
     load = Load(stats, lambda: now_ns[0])
     assert not load.is_busy()
-
-    def pass_time(share: float, windows: float = 1) -> bool:
+    for share, windows, is_busy, why in (
+        (BUSY_SHARE + 0.01, 1, True, ""),
+        (0, 0.5, True, "too early to tell"),
+        (1, 0.5, False, "half of the window"),
+        (BUSY_SHARE - 0.01, 20, False, ""),
+        (1, 1, True, ""),
+    ):
         now_ns[0] += int(windows * WINDOW_NS)
         stats.turn_took(int(share * windows * WINDOW_NS))
-        return load.is_busy()
-
-    assert pass_time(BUSY_SHARE + 0.01)
-    assert pass_time(0, windows=0.5), "too early to tell"
-    assert not pass_time(1, windows=0.5), "half of the window"
-    assert not pass_time(BUSY_SHARE - 0.01, windows=20)
-    assert pass_time(1)
+        assert load.is_busy() is is_busy, why

@@ -10,14 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.server.failures import Faults, RateLimitedLog
-from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.connection import HttpConnection
-from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.ports import connect
-from artemis_py.server.http.requests import FileBody, Request, Response
-from artemis_py.server.http.routing import Route
-from tests.kit.stepped_http import GET, FakeTransport
+from artemis_py.server.http.requests import FileBody, Handler, Response
+from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp
 
 PIECES = b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n"
 FILE = b"GET /file HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -52,40 +48,13 @@ class FaultyTransport(FakeTransport):
         return real(*arguments, **named)
 
 
-class HttpWithBystander:
-    """One acceptor with a bystander's question to ask."""
-
-    def __init__(self, file: Path) -> None:
-        self.soon: list[Callable[[], None]] = []
-        self.said: list[str] = []
-        self.descriptors: list[int] = []
-        self._file = file
-        self.acceptor = HttpAcceptor(
-            [
-                Route("/echo", {"GET": lambda _: Response(200, "text/plain", b"echo")}),
-                Route("/pieces", {"GET": lambda _: Response(200, "text/plain", iter([b"one", b"two"]))}),
-                Route("/file", {"GET": self._open}),
-            ],
-            now_ms=lambda: 0,
-            call_soon=self.soon.append,
-            call_threadsafe=self.soon.append,
-            hosts=Hosts(["broker"]),
-            faults=Faults(RateLimitedLog(self.said.append)),
-        )
-
-    def _open(self, _: Request) -> Response:
-        descriptor = os.open(self._file, os.O_RDONLY)
-        self.descriptors.append(descriptor)
-        return Response(200, "text/plain", FileBody(descriptor, 0, 5))
-
-    def talk(self, transport: FakeTransport, data: bytes) -> HttpConnection:
-        """One question on a connection of its own, and then a tick at which it is idle for too long."""
-        connection = cast(HttpConnection, connect(self.acceptor))
-        connection.connection_made(transport)
-        connection.data_received(data)
-        while self.soon:
-            self.soon.pop(0)()
-        return connection
+def asked(world: SteppedHttp, transport: FakeTransport, question: bytes) -> HttpConnection:
+    """One question on a connection of its own."""
+    connection = cast(HttpConnection, connect(world.acceptor))
+    connection.connection_made(transport)
+    connection.data_received(question)
+    world.run()
+    return connection
 
 
 @pytest.mark.parametrize("question", [GET, PIECES, FILE, b"NONSENSE\r\n\r\n"], ids=["whole", "pieces", "file", "bad"])
@@ -93,19 +62,19 @@ class HttpWithBystander:
 def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stays: bool, tmp_path: Path) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"hello")
-    healthy = FaultyTransport(-1)
-    world = HttpWithBystander(file)
-    world.talk(healthy, question)
+    routes: dict[str, Handler] = {
+        "/pieces": lambda _: Response(200, "text/plain", iter([b"one", b"two"])),
+        "/file": lambda _: Response(200, "text/plain", FileBody(os.open(file, os.O_RDONLY), 0, 5)),
+    }
+    healthy, world = FaultyTransport(-1), SteppedHttp(routes)
+    asked(world, healthy, question)
     world.acceptor.tick(IDLE_MS)
     assert healthy.calls
     for number in range(len(healthy.calls)):
-        world = HttpWithBystander(file)
+        world, failing = SteppedHttp(routes), FaultyTransport(number, stays)
         before = len(os.listdir("/proc/self/fd"))
-        failing = FaultyTransport(number, stays)
-        connection = world.talk(failing, question)
-        bystander = FakeTransport()
-        world.talk(bystander, GET)
-        assert bystander.written.endswith(b"echo")
+        connection = asked(world, failing, question)
+        assert world.talk(GET).written.endswith(b"GET ")
         world.acceptor.tick(IDLE_MS)
         connection.connection_lost(None)
         assert world.acceptor.faults.counts["http"] or failing.calls[number] == "get_extra_info"

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.core.budget import Budget
 from artemis_py.server.turn_client import Client as ServerClient
-from artemis_py.server.turn_client import Recipient
 from artemis_py.server.turn_input import INPUT_SHARE, QUANTUM_MIN, InputScheduler
 
 TURN = 10_000
 SHARE = TURN // INPUT_SHARE
 
 
+@dataclass(eq=False)
 class Client(ServerClient):
     """A connection that has ``work`` units waiting, in steps of ``step`` units that cannot be divided."""
 
-    def __init__(self, name: str, work: int, step: int = 1) -> None:
-        self.name = name
-        self.work = work
-        self.step = step
-        self.done = 0
-        self.in_line = False
-        self.credit = 0
-        self.period = 0
-        self.budget = Budget()
-        self.line: list[str] = []
+    name: str
+    work: int
+    step: int = 1
+    done: int = 0
+    in_line: bool = False
+    credit: int = 0
+    period: int = 0
+    budget: Budget = field(default_factory=Budget)
+    line: list[str] = field(default_factory=list)
 
     def read(self, now_ms: int, stop_at: int) -> bool:
         self.line.append(self.name)
@@ -40,8 +40,7 @@ class Client(ServerClient):
         return self.work > 0
 
 
-def _nobody_fails(connection: Recipient, step: str, error: Exception) -> None:
-    raise error
+NOBODY_FAILS = Mock(side_effect=AssertionError)
 
 
 @dataclass(eq=False)
@@ -61,7 +60,7 @@ class Line:
         """One turn; returns what it spent."""
         self.budget.refill(TURN)
         self.served.clear()
-        self.scheduler.serve(self.budget, 0, _nobody_fails)
+        self.scheduler.serve(self.budget, 0, NOBODY_FAILS)
         return TURN - self.budget.left
 
 
@@ -152,7 +151,7 @@ def test_everything_is_done_in_the_end(units: int) -> None:
     line.add(*clients)
     for _ in range(1000):
         line.budget.refill(units)
-        line.scheduler.serve(line.budget, 0, _nobody_fails)
+        line.scheduler.serve(line.budget, 0, NOBODY_FAILS)
     assert not any(client.work for client in clients)
     assert not any(client.in_line for client in clients)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import kubernetes_validate
@@ -14,37 +14,20 @@ from artemis_py.version import VERSION
 from tests.kit.sources import ROOT
 
 FOLDER = ROOT / "packaging" / "kubernetes"
-DOCUMENTS = [
-    pytest.param(document, id=f"{file.name}: {document['kind']} {document['metadata']['name']}")
-    for file in sorted(FOLDER.glob("*.yaml"))
-    for document in yaml.safe_load_all(file.read_text())
-]
 OWN_SCHEMAS = ("v1", "apps/v1")
 """Of Kubernetes itself. Those of ServiceMonitor and ScaledObject come with their operators."""
 
 
-def documents(kind: str) -> list[dict[str, Any]]:
-    return [param.values[0] for param in DOCUMENTS if param.values[0]["kind"] == kind]  # type: ignore[misc, index]
+BY_KIND: dict[str, list[dict[str, Any]]] = {}
+for file in sorted(FOLDER.glob("*.yaml")):
+    for one in yaml.safe_load_all(file.read_text()):
+        BY_KIND.setdefault(one["kind"], []).append(one)
+(STATEFUL,), (MONITOR,), (SCALED,) = BY_KIND["StatefulSet"], BY_KIND["ServiceMonitor"], BY_KIND["ScaledObject"]
 
 
-def the(kind: str) -> dict[str, Any]:
-    (found,) = documents(kind)
-    return found
-
-
-def values_of(tree: object, name: str) -> Iterator[Any]:
-    """All values under a key of this name."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            if key == name:
-                yield value
-            yield from values_of(value, name)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from values_of(value, name)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize(
+    "document", [*chain(*BY_KIND.values())], ids=lambda one: f"{one['kind']} {one['metadata']['name']}"
+)
 def test_valid(document: dict[str, Any]) -> None:
     if document["apiVersion"] not in OWN_SCHEMAS:
         assert document["kind"] in ("ServiceMonitor", "ScaledObject")
@@ -53,58 +36,58 @@ def test_valid(document: dict[str, Any]) -> None:
 
 
 def test_a_wrong_word_is_not_valid() -> None:
-    document = yaml.safe_load(yaml.safe_dump(the("StatefulSet")))
+    document = yaml.safe_load(yaml.safe_dump(STATEFUL))
     document["spec"]["template"]["spec"]["containers"][0]["readinesProbe"] = {}
     with pytest.raises(kubernetes_validate.ValidationError, match="readinesProbe"):
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_selectors_find_the_pods() -> None:
-    labels = the("StatefulSet")["spec"]["template"]["metadata"]["labels"]
-    selectors = [service["spec"]["selector"] for service in documents("Service")]
-    selectors.append(the("StatefulSet")["spec"]["selector"]["matchLabels"])
+    labels = STATEFUL["spec"]["template"]["metadata"]["labels"]
+    selectors = [service["spec"]["selector"] for service in BY_KIND["Service"]]
+    selectors.append(STATEFUL["spec"]["selector"]["matchLabels"])
     assert all(selector == labels for selector in selectors)
-    assert the("StatefulSet")["spec"]["serviceName"] in {each["metadata"]["name"] for each in documents("Service")}
+    assert STATEFUL["spec"]["serviceName"] in {each["metadata"]["name"] for each in BY_KIND["Service"]}
 
 
 def test_every_port_has_its_name_in_the_pod() -> None:
-    (container,) = the("StatefulSet")["spec"]["template"]["spec"]["containers"]
+    (container,) = STATEFUL["spec"]["template"]["spec"]["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     exposed = re.search(r"^EXPOSE (.*)$", (ROOT / "packaging" / "Containerfile").read_text(), re.MULTILINE)
     assert exposed is not None
     assert sorted(ports.values()) == sorted(map(int, exposed[1].split()))
-    for probe in values_of(container, "httpGet"):
-        assert probe["port"] in ports
-    for service in documents("Service"):
+    probes = [probe for name, probe in container.items() if name.endswith("Probe")]
+    assert {probe["httpGet"]["port"] for probe in probes} <= set(ports)
+    for service in BY_KIND["Service"]:
         for port in service["spec"]["ports"]:
             assert ports[port["name"]] == port["port"]
 
 
 def test_prometheus_finds_the_service() -> None:
-    (endpoint,) = the("ServiceMonitor")["spec"]["endpoints"]
-    wanted = the("ServiceMonitor")["spec"]["selector"]["matchLabels"]
-    found = [each for each in documents("Service") if wanted.items() <= each["metadata"].get("labels", {}).items()]
+    (endpoint,) = MONITOR["spec"]["endpoints"]
+    wanted = MONITOR["spec"]["selector"]["matchLabels"]
+    found = [each for each in BY_KIND["Service"] if wanted.items() <= each["metadata"].get("labels", {}).items()]
     assert len(found) == 1, "a broker must not be scraped twice"
     assert endpoint["port"] in {port["name"] for port in found[0]["spec"]["ports"]}
 
 
 def test_the_image_is_the_one_that_is_built() -> None:
-    (container,) = the("StatefulSet")["spec"]["template"]["spec"]["containers"]
+    (container,) = STATEFUL["spec"]["template"]["spec"]["containers"]
     assert container["image"] == f"artemis-py:{VERSION}"
-    user = the("StatefulSet")["spec"]["template"]["spec"]["securityContext"]
+    user = STATEFUL["spec"]["template"]["spec"]["securityContext"]
     assert f"USER {user['runAsUser']}:{user['runAsGroup']}" in (ROOT / "packaging" / "Containerfile").read_text()
     (mount,) = container["volumeMounts"]
     assert f"VOLUME {mount['mountPath']}\n" in (ROOT / "packaging" / "Containerfile").read_text()
 
 
 def test_variables_are_those_of_the_configuration() -> None:
-    (container,) = the("StatefulSet")["spec"]["template"]["spec"]["containers"]
+    (container,) = STATEFUL["spec"]["template"]["spec"]["containers"]
     known = set(re.findall(r"\$\{(\w+)", (ROOT / "packaging" / "container" / "broker.xml").read_text()))
     assert {each["name"] for each in container["env"]} <= known | {"ARTEMIS_PY_NEW_PASSWORD"}
 
 
 def test_the_scaler_asks_for_a_metric_that_exists() -> None:
-    (trigger,) = the("ScaledObject")["spec"]["triggers"]
+    (trigger,) = SCALED["spec"]["triggers"]
     name = re.search(r"artemis_\w+", trigger["metadata"]["query"])
     assert name is not None
     assert f"`{name[0]}" in (ROOT / "docs" / "metrics.md").read_text()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
-import string
 import sys
 import threading
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from artemis_py.storage.format.segment_index import AT_ONCE_BYTES, loads
 
@@ -18,20 +18,16 @@ def written(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def anything(chance: random.Random, depth: int) -> Any:
-    kind = chance.randrange(7 if depth else 4)
-    if kind > 4:
-        return {f"k{number}é": anything(chance, depth - 1) for number in range(chance.randrange(6))}
-    if kind == 4:
-        return [anything(chance, depth - 1) for _ in range(chance.randrange(6))]
-    text = "".join(chance.choices(string.printable + "é€😀", k=8))
-    return (None, chance.random() < 0.5, chance.randrange(1 << 60), text)[kind]
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 1 << 60) | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=40,
+)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_it_is_what_json_makes_of_it(seed: int) -> None:
-    chance = random.Random(seed)
-    value = {"pad": "x" * AT_ONCE_BYTES, **{f"f{number}": anything(chance, 4) for number in range(40)}}
+@given(st.dictionaries(st.text(), _values, max_size=40))
+def test_it_is_what_json_makes_of_it(fields: dict[str, Any]) -> None:
+    value = {"pad": "x" * AT_ONCE_BYTES, **fields}
     assert loads(written(value)) == value
     assert loads(written(value) + b"\n") == value
     assert loads(written({"short": [1]})) == {"short": [1]}

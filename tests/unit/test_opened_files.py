@@ -5,8 +5,10 @@ what its passwords and TLS need is beside it, and stays shut without.
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -119,32 +121,27 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Checked:
-    """What ``artemis-py check`` says about a file of this kind."""
+class Checked(NamedTuple):
+    """What ``artemis-py check`` says, and whether the port would be opened for STOMP."""
 
-    def __init__(self, folder: Path, kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
-        file = folder / "broker.xml"
-        file.write_text(
-            '<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
-            f'<acceptors><acceptor name="theirs">{kind.uri}</acceptor></acceptors>{kind.core}\n'
-            '<security-settings><security-setting match="#"><permission type="send" roles="shop"/></security-setting>'
-            "</security-settings></core></configuration>"
-        )
-        self.code = main(["check", str(file)])
-        self.said = capsys.readouterr().out
-        assert SECRET not in self.said
+    code: int
+    said: str
+    is_opened: bool
 
-    @property
-    def is_opened(self) -> bool:
-        """Would the port be opened for STOMP?"""
-        return (
-            re.search(
-                r"^(?:would listen|\S+Z \S+ .*listening) on \S+ for .*STOMP.* \(acceptor theirs\)$",
-                self.said,
-                re.MULTILINE,
-            )
-            is not None
-        )
+
+def checked_by(folder: Path, kind: Kind, capsys: pytest.CaptureFixture[str]) -> Checked:
+    """A file of this kind is checked."""
+    file = folder / "broker.xml"
+    file.write_text(
+        '<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">\n'
+        f'<acceptors><acceptor name="theirs">{kind.uri}</acceptor></acceptors>{kind.core}\n'
+        '<security-settings><security-setting match="#"><permission type="send" roles="shop"/></security-setting>'
+        "</security-settings></core></configuration>"
+    )
+    code, said = main(["check", str(file)]), capsys.readouterr().out
+    assert SECRET not in said
+    opened = r"^(?:would listen|\S+Z \S+ .*listening) on \S+ for .*STOMP.* \(acceptor theirs\)$"
+    return Checked(code, said, re.search(opened, said, re.MULTILINE) is not None)
 
 
 def with_users(folder: Path) -> Path:
@@ -154,23 +151,16 @@ def with_users(folder: Path) -> Path:
     return folder
 
 
-def with_stores(folder: Path, stores: Path) -> Path:
-    """The stores beside the file."""
-    for store in stores.iterdir():
-        (folder / store.name).write_bytes(store.read_bytes())
-    return folder
-
-
 @each_password
 def test_it_opens_with_users_beside_it(kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    checked = Checked(with_users(tmp_path), kind, capsys)
+    checked = checked_by(with_users(tmp_path), kind, capsys)
     assert checked.code == 0, checked.said
     assert checked.is_opened, checked.said
 
 
 @each_password
 def test_it_stays_shut_without_users(kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    checked = Checked(tmp_path, kind, capsys)
+    checked = checked_by(tmp_path, kind, capsys)
     assert not checked.is_opened, checked.said
     assert "there are no users who could log in" in " ".join(checked.said.split())
 
@@ -179,7 +169,8 @@ def test_it_stays_shut_without_users(kind: Kind, tmp_path: Path, capsys: pytest.
 def test_it_opens_with_stores_and_users_beside_it(
     kind: Kind, stores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checked = Checked(with_stores(with_users(tmp_path), stores), kind, capsys)
+    shutil.copytree(stores, tmp_path, dirs_exist_ok=True)
+    checked = checked_by(with_users(tmp_path), kind, capsys)
     assert checked.code == 0, checked.said
     assert checked.is_opened, checked.said
     assert "over TLS" in checked.said, checked.said
@@ -187,7 +178,7 @@ def test_it_opens_with_stores_and_users_beside_it(
 
 @each_tls
 def test_it_stays_shut_without_stores(kind: Kind, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    checked = Checked(with_users(tmp_path), kind, capsys)
+    checked = checked_by(with_users(tmp_path), kind, capsys)
     assert checked.code == 2, checked.said
     assert "acceptor theirs cannot speak TLS" in checked.said
 
@@ -196,6 +187,7 @@ def test_it_stays_shut_without_stores(kind: Kind, tmp_path: Path, capsys: pytest
 def test_what_stays_shut_says_why(
     kind: Kind, reason: str, stores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checked = Checked(with_stores(with_users(tmp_path), stores), kind, capsys)
+    shutil.copytree(stores, tmp_path, dirs_exist_ok=True)
+    checked = checked_by(with_users(tmp_path), kind, capsys)
     assert not checked.is_opened, checked.said
     assert reason in " ".join(checked.said.split())

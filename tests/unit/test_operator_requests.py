@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,31 +19,22 @@ from artemis_py.server import operator_requests as module
 from artemis_py.server.operator_requests import OperatorRequests
 
 
-class Desk:
+class Desk(NamedTuple):
     """Calls with a loop that does not run, a clock that moves with each look, and a disk that is asked to sync."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.now_ns = 0
-        self.turns_wanted = 0
-        self.unsynced: list[Callable[[], None]] = []
-        monkeypatch.setattr(module, "perf_counter_ns", self.tick)
-        self.clock = Clock()
-        self.calls = OperatorRequests(self.loop, self.clock, self.want_turn, self.unsynced.append)
-
-    def tick(self) -> int:
-        self.now_ns += 100_000
-        return self.now_ns
-
-    def want_turn(self) -> None:
-        self.turns_wanted += 1
+    calls: OperatorRequests
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    turn_wanted: Mock
+    unsynced: list[Callable[[], None]]
 
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    desk = Desk(monkeypatch)
-    yield desk
-    desk.loop.close()
+    monkeypatch.setattr(module, "perf_counter_ns", count(0, 100_000).__next__)
+    loop, clock, turn_wanted, unsynced = asyncio.new_event_loop(), Clock(), Mock(), list[Callable[[], None]]()
+    yield Desk(OperatorRequests(loop, clock, turn_wanted, unsynced.append), loop, clock, turn_wanted, unsynced)
+    loop.close()
 
 
 def counting(done: list[str], name: str, steps: int, result: Any = None, step: Any = None) -> Steps:
@@ -49,11 +42,6 @@ def counting(done: list[str], name: str, steps: int, result: Any = None, step: A
         done.append(name)
         yield step
     return {"result": result}
-
-
-def waiting_for(what: Any) -> Steps:
-    yield what
-    return {"result": 1}
 
 
 def failing(error: Exception, *before: Any) -> Steps:
@@ -64,7 +52,7 @@ def failing(error: Exception, *before: Any) -> Steps:
 def test_a_turn_makes_only_so_many_steps(desk: Desk) -> None:
     done: list[str] = []
     future = desk.calls.begin(counting(done, "a", 100, 7), changes=False)
-    assert desk.turns_wanted == 1
+    assert desk.turn_wanted.call_count == 1
     desk.calls.run(0)
     assert 5 < len(done) < 25
     assert len(desk.calls) == 1
@@ -134,7 +122,7 @@ def test_a_disk_that_fails_ends_the_broker(desk: Desk) -> None:
 
 
 def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
-    future = desk.calls.begin(waiting_for(Until(20)), changes=False)
+    future = desk.calls.begin(counting([], "it", 1, 1, Until(20)), changes=False)
     desk.calls.run(0)
     assert (desk.calls.is_due, desk.calls.have_ready, desk.clock.due_ms) == (False, False, 20)
     desk.clock.ring(19, 1)
@@ -149,7 +137,7 @@ def test_a_work_that_pauses_costs_no_turns(desk: Desk) -> None:
 def test_a_work_that_waits_for_something_costs_no_turns(desk: Desk) -> None:
     """And one for which nobody waits any more is given up meanwhile."""
     wait = SimpleNamespace(may_go_on=False)
-    future, vain = (desk.calls.begin(waiting_for(wait), changes=False) for _ in range(2))
+    future, vain = (desk.calls.begin(counting([], "it", 1, 1, wait), changes=False) for _ in range(2))
     desk.calls.run(0)
     assert (len(desk.calls), desk.calls.have_ready) == (2, False)
     vain.cancel()
@@ -164,7 +152,7 @@ def test_a_work_that_waits_for_something_costs_no_turns(desk: Desk) -> None:
 
 def test_a_work_sleeps_until_something_comes_from_elsewhere(desk: Desk) -> None:
     coming: asyncio.Future[None] = desk.loop.create_future()
-    future = desk.calls.begin(waiting_for(coming), changes=False)
+    future = desk.calls.begin(counting([], "it", 1, 1, coming), changes=False)
     desk.calls.run(0)
     assert len(desk.calls) == 0
     coming.set_result(None)
@@ -190,11 +178,11 @@ def test_what_nobody_waits_for_any_more_waits_for_nothing_itself(desk: Desk) -> 
         for name, step in (("a time", Until(1_000_000)), ("a thread", elsewhere))
     ]
     desk.calls.run(0)
-    before = desk.turns_wanted
+    before = desk.turn_wanted.call_count
     for work in works:
         work.cancel()
     desk.loop.run_until_complete(asyncio.sleep(0))  # the loop calls what is to be called
-    assert desk.turns_wanted > before, "nothing else would have one run"
+    assert desk.turn_wanted.call_count > before, "nothing else would have one run"
     assert elsewhere.done(), "it was cancelled"
     assert desk.calls.is_due
     desk.calls.run(0)

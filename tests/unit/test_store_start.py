@@ -15,7 +15,6 @@ from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.server.journal_store import JournalStore
 from artemis_py.server.server import open_store
-from artemis_py.server.store import Store
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError
@@ -42,27 +41,23 @@ def _held() -> tuple[int, int]:
     return len(os.listdir("/proc/self/fd")), threading.active_count()
 
 
-def _opened(config: BrokerConfig) -> Store:
-    return open_store(config, lambda: None)
-
-
 def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = _config(tmp_path)
-    store = _opened(config)
+    store = open_store(config, Mock())
     store.log.queue_changed(dict(QUEUE))
     store.log.published(message(1), [QUEUE_ID], 0)
     store.close()
     before = _held()
     system = FailingOs(CALLS, errno.EIO)
     system.put_in_place(monkeypatch, disk_module, permissions, space)
-    _opened(config).close()
+    open_store(config, Mock()).close()
     calls = system.count
     assert calls > 20
     failed = 0
     for at in range(1, calls + 1):
         system.at, system.count = at, 0
         try:
-            _opened(config).close()
+            open_store(config, Mock()).close()
         except DiskError:
             failed += 1
         assert _held() == before, f"call {at}"
@@ -72,7 +67,7 @@ def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monk
 @pytest.mark.parametrize("persistence", [True, False])
 def test_an_end_that_fails_leaves_nothing_open(tmp_path: Path, persistence: bool) -> None:
     before = _held()
-    store = _opened(_config(tmp_path, persistence_enabled=persistence))
+    store = open_store(_config(tmp_path, persistence_enabled=persistence), Mock())
     store.log.queue_changed(dict(QUEUE))
     if isinstance(store, JournalStore):
         store._files.journal.finish = Mock(side_effect=DiskError("at the end"))  # type: ignore[method-assign]

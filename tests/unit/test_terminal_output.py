@@ -6,24 +6,12 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py import terminal_output
 from artemis_py.terminal_output import as_called
-
-
-class Calls(io.StringIO):
-    """Keeps each text that is written, as it is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def write(self, text: str) -> int:
-        """Somebody wrote."""
-        self.texts.append(text)
-        return len(text)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +30,10 @@ def test_a_line_and_its_end_are_written_in_one_call(
     stream: str, write: Callable[[], None], written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between two calls another thread would write its own line, and both were torn."""
-    calls = Calls()
+    calls = Mock(wraps=io.StringIO())
     monkeypatch.setattr(sys, stream, calls)
     write()
-    (text,) = calls.texts
+    ((text,),) = [call.args for call in calls.write.call_args_list]
     assert text.endswith(written)
 
 
