@@ -23,7 +23,7 @@ def manager(told: Told) -> Manager:
 
 
 def test_attributes_and_operations(told: Told, manager: Manager) -> None:
-    told.send("orders", 3)
+    told.send("orders", "xxx")
     assert manager.read("queue.orders", "messageCount") == 3
     assert manager.read("queue.orders", "MessageCount") == 3
     assert manager.ask("queue.orders", "getMessageCount") == (True, 3)

@@ -25,7 +25,7 @@ from artemis_py.management.operation import ATTRIBUTES, Operation
 from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
 from tests.e2e.management.manager import MANAGER, manager_of
-from tests.e2e.management.scene import Scene
+from tests.e2e.management.scene import Scene, verify
 from tests.e2e.management.told import Told
 
 _HUMP: Final = re.compile("-([a-z])")
@@ -46,12 +46,12 @@ def by_http(told: Told, row: Operation, scene: Scene) -> None:
     lines = left.pop("lines").encode() if row.takes_lines else None
     path += f"?{urlencode(left)}" if left else ""
     if row.is_download:
-        scene.check(told, told.fetch(path)[1])
+        verify(told, scene.right, told.fetch(path)[1])
         return
     status, answer = told.ask(row.method, path, json.dumps(secrets).encode() if secrets else lines)
     assert status == 200, answer
     _check_described(told, row, answer)
-    scene.check(told, answer)
+    verify(told, scene.right, answer)
 
 
 def by_command(told: Told, row: Operation, scene: Scene) -> None:
@@ -72,11 +72,11 @@ def by_command(told: Told, row: Operation, scene: Scene) -> None:
                 code, printed, errors = _in_this_process(told, line)
     assert (code, errors) == (0, "")
     if row.is_download:
-        scene.check(told, printed.encode())
+        verify(told, scene.right, printed.encode())
         return
     answer = json.loads(printed)
     _check_described(told, row, answer)
-    scene.check(told, answer)
+    verify(told, scene.right, answer)
 
 
 def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:
@@ -116,7 +116,7 @@ def _secrets(row: Operation, scene: Scene) -> dict[str, str]:
 
 def _check_described(told: Told, row: Operation, answer: Any) -> None:
     """Is it as the description for programs says?"""
-    description = told.ask("GET", "/api/openapi.json")[1]
+    description = told.asked("GET", "/api/openapi.json")
     described = description["paths"][row.path][row.method.lower()]
     assert described["operationId"] == row.id
     jsonschema.validate(answer, described["responses"]["200"]["content"]["application/json"]["schema"])
@@ -125,9 +125,9 @@ def _check_described(told: Told, row: Operation, answer: Any) -> None:
 def _check_value(told: Told, row: Operation, scene: Scene, signature: Signature, value: Any) -> None:
     """Is it what a bean answers?"""
     if scene.by_bean is not None:
-        scene.by_bean(told, value)
+        verify(told, scene.by_bean, value)
     else:
-        scene.check(told, _as_http(told, row, scene, signature, value))
+        verify(told, scene.right, _as_http(told, row, scene, signature, value))
 
 
 def _words(row: Operation, given: Mapping[str, str]) -> list[str]:

@@ -1,10 +1,11 @@
-"""What the test of each operation needs to know of it, and the steps and checks that many of them share."""
+"""What the test of each operation needs to know of it: what is there before, and what is right afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
 
@@ -12,40 +13,72 @@ from tests.e2e.management.told import Told
 from tests.kit.client import Closed, StompSocket
 
 Step: TypeAlias = Callable[[Told], object]
-Check: TypeAlias = Callable[[Told, Any], object]
+
+
+class Exactly(NamedTuple):
+    """The answer is this."""
+
+    answer: object
+
+
+class Rows(NamedTuple):
+    """The answer is a list of these."""
+
+    kind: str
+    names: set[str]
+
+
+class Shows(NamedTuple):
+    """Whatever the answer is, this path has these values then; None: there is nothing any more."""
+
+    path: str
+    values: Mapping[str, object] | None
+
+
+Wanted: TypeAlias = "Exactly | Rows | Shows | dict[str, Any] | list[Wanted] | Callable[[Told, Any], object]"
+"""What is right. A dict: these values of the answer; a list: all of these; a function: what it looks at, unless it
+returns False.
+"""
+NOTHING: Final = Exactly(None)
+
+
+def verify(told: Told, wanted: Wanted, answer: Any) -> None:
+    """Fails unless an answer, and what was to come of it, is right."""
+    match wanted:
+        case Exactly(value):
+            assert answer == value
+        case Rows(kind, names):
+            assert {row[kind] for row in answer["data"]} == names
+            assert answer["count"] == len(names)
+        case Shows(path, None):
+            assert told.ask("GET", path)[0] == 404
+        case Shows(path, values):
+            found = told.asked("GET", path)
+            assert {name: found[name] for name in values or ()} == values
+        case dict():
+            assert {name: answer[name] for name in wanted} == wanted
+        case list():
+            for one in wanted:
+                verify(told, one, answer)
+        case _:
+            assert wanted(told, answer) is not False, answer
 
 
 @dataclass
 class Scene:
-    """What is there before, the arguments, and what is right afterwards."""
+    """The arguments, what is right afterwards, and what is there before: a step, or what a POST to a path brings."""
 
     arguments: dict[str, str]
-    check: Check
-    before: Step = lambda _: None
-    after: Step = lambda _: None
+    right: Wanted
+    before: Step | str | None = None
+    after: Step | None = None
     stores: bool = field(default=False, kw_only=True)
     """Does it need a broker with a journal?"""
-    by_bean: Check | None = field(default=None, kw_only=True)
-    """What is right if a bean of Artemis did it, whose answer may be another, or none; None: what ``check`` says."""
+    by_bean: Wanted | None = field(default=None, kw_only=True)
+    """What is right if a bean of Artemis did it, whose answer may be another, or none; None: the same."""
 
 
-# ---- steps -----------------------------------------------------------------------------------------
-
-
-def posted(*paths: str) -> Step:
-    """These requests, each of which succeeds."""
-
-    def before(told: Told) -> None:
-        for path in paths:
-            status, answer = told.ask("POST", path)
-            assert status == 200, answer
-
-    return before
-
-
-def sent(queue: str, count: int) -> Step:
-    """So many messages are on a queue."""
-    return lambda told: told.send(queue, count)
+TWO_SENT: Final = partial(Told.send, queue="orders", bodies="xx")
 
 
 def at_the_desk(told: Told) -> StompSocket:
@@ -54,64 +87,6 @@ def at_the_desk(told: Told) -> StompSocket:
     client.subscribe("/queue/jobs", selector="x = 1")
     client.ask("SEND", {"destination": "/queue/orders"}, b"hello")
     return client
-
-
-# ---- checks ----------------------------------------------------------------------------------------
-
-
-def rows(kind: str, names: set[str]) -> Check:
-    """The answer is a list of these."""
-
-    def check(_told: Told, answer: Any) -> None:
-        assert {row[kind] for row in answer["data"]} == names
-        assert answer["count"] == len(names)
-
-    return check
-
-
-def holds(**values: object) -> Check:
-    """The answer has these values."""
-
-    def check(_told: Told, answer: Any) -> None:
-        assert {name: answer[name] for name in values} == values
-
-    return check
-
-
-def gives(wanted: object) -> Check:
-    """The answer is this."""
-
-    def check(_told: Told, answer: Any) -> None:
-        assert answer == wanted
-
-    return check
-
-
-NOTHING: Final = gives(None)
-
-
-def right(is_right: Callable[[Any], bool]) -> Check:
-    """The answer is one of these."""
-
-    def check(_told: Told, answer: Any) -> None:
-        assert is_right(answer), answer
-
-    return check
-
-
-def shows(path: str, **values: object) -> Check:
-    """Whatever the answer is, this path has these values then; without values there is nothing any more."""
-
-    def check(told: Told, _answer: Any) -> None:
-        status, found = told.ask("GET", path)
-        assert (status, {name: found[name] for name in values}) == (200 if values else 404, values)
-
-    return check
-
-
-def both(*checks: Check) -> Check:
-    """All of these are right."""
-    return lambda told, answer: [check(told, answer) for check in checks]
 
 
 def is_closed(told: Told, answer: Any) -> None:

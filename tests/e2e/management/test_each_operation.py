@@ -62,6 +62,10 @@ def test_each_change_of_beans(
 def _play(request: pytest.FixtureRequest, id: str, way: Callable[[Told, Operation, Scene], None]) -> None:
     scene = SCENES[id]
     told: Told = request.getfixturevalue("told_to_store" if scene.stores else "told")
-    scene.before(told)
+    if isinstance(scene.before, str):
+        told.asked("POST", scene.before)
+    elif scene.before is not None:
+        scene.before(told)
     way(told, BY_ID[id], scene)
-    scene.after(told)
+    if scene.after is not None:
+        scene.after(told)

@@ -40,7 +40,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
 
 def test_a_person_reads_a_queue_with_curl(told: Told) -> None:
     """The order of the properties means nothing."""
-    told.send("orders", 2)
+    told.send("orders", "xx")
     name = escaped(queue_bean("orders"))
     assert get(told, f"/read/{name}/MessageCount")["value"] == 2
     turned = ",".join(reversed(queue_bean("orders").partition(":")[2].split(",")))
@@ -174,7 +174,7 @@ def test_operations_are_chosen_by_their_signatures(told: Told) -> None:
     assert read(told, bean, "Paused") is True
     assert execute(told, bean, "resume") is None
     assert read(told, bean, "Paused") is False
-    told.send("orders", 2)
+    told.send("orders", "xx")
     by_get = get(told, f"/exec/{escaped(bean)}/removeAllMessages()")
     assert (by_get["status"], "send the same as JSON with POST" in by_get["error"]) == (403, True)
     assert execute(told, bean, "removeAllMessages()") == 2
@@ -269,7 +269,7 @@ def test_each_change_is_told(told: Told) -> None:
     execute(told, queue_bean("orders"), "pause()")
     post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]})
     read(told, BROKER, "Name")
-    told.send("orders", 2)
+    told.send("orders", "xx")
     execute(told, queue_bean("orders"), "moveMessages(java.lang.String,java.lang.String)", "", "jobs")
     execute(told, queue_bean("orders"), "removeMessage(long)", 99999)
     lines = [line.partition("operation=")[2] for line in told.broker.said.splitlines() if "AUD-1001" in line]

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.management.scenes.messages import browsed, send
+from tests.e2e.management.scenes.messages import browsed
 from tests.e2e.management.told import Told
 from tests.kit.http import ask
 from tests.kit.process import HTTP, STOMP, configuration, for_the_module, running, started
@@ -129,7 +129,7 @@ def test_with_50_000_messages_turns_stay_short(tmp_path: Path) -> None:
         assert last["BodyPreview"] == str(count - 1000)
         nothing = told.ask("GET", f"/api/queues/jobs/count?filter={quote('region = 9')}")[1]
         assert (nothing["count"], nothing["lookedAt"]) == (0, count)
-        assert told.ask("GET", f"/api/queues/jobs/messages/{last['messageID']}")[0] == 200
+        told.asked("GET", f"/api/queues/jobs/messages/{last['messageID']}")
         status, answer = told.ask("POST", "/api/queues/jobs/move?target=done", wait_s=LONG_S)
         assert (status, answer["moved"]) == (200, count)
         (row,) = told.ask("GET", "/api/dead-letters?queue=done")[1]["data"]
@@ -166,14 +166,14 @@ def test_a_large_body_is_fetched_whole(tmp_path: Path) -> None:
 
 def test_a_content_type_that_is_none_is_bytes(tmp_path: Path) -> None:
     with managed(tmp_path) as told:
-        send(told, "jobs", ["x"], **{"content-type": "text/html\\r\\nX-Evil: 1"})
+        told.send("jobs", persistent="true", **{"content-type": "text/html\\r\\nX-Evil: 1"})
         headers, body = told.fetch("/api/queues/jobs/messages/1/body")
         assert (headers["Content-Type"], "X-Evil" in headers, body) == ("application/octet-stream", False, b"x")
 
 
 def test_what_a_consumer_has_is_told_and_left_alone(tmp_path: Path) -> None:
     with managed(tmp_path) as told:
-        send(told, "jobs", ["a", "b"])
+        told.send("jobs", "ab", persistent="true")
         client = told.client()
         client.subscribe("/queue/jobs", ack="client", consumer_window_size="0")
         client.expect("MESSAGE")
@@ -193,7 +193,7 @@ def test_what_a_consumer_has_is_told_and_left_alone(tmp_path: Path) -> None:
 def test_dead_letters_go_back_at_a_rate(tmp_path: Path) -> None:
     """First a rehearsal, which changes nothing; then a job, which can be stopped."""
     with managed(tmp_path) as told:
-        send(told, "jobs", [str(number) for number in range(40)])
+        told.send("jobs", [str(number) for number in range(40)], persistent="true")
         with told.client() as client:  # which fails once
             client.subscribe("/queue/jobs", ack="client-individual")
             for _ in range(40):

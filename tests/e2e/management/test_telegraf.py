@@ -29,7 +29,7 @@ def telegraf() -> str:
 
 
 def test_the_example_of_the_documentation(told: Told, telegraf: str, tmp_path: Path) -> None:
-    told.send("orders", 2)
+    told.send("orders", "xx")
     example = EXAMPLE.findall((ROOT / "docs" / "jolokia.md").read_text("utf-8"))[0]
     text = example.replace("http://127.0.0.1:8161", told.broker.url)
     output = '[[outputs.file]]\n  files = ["stdout"]\n  data_format = "influx"\n'

@@ -95,28 +95,25 @@ def test_who_may_not_change_users_cannot(secured: BrokerProcess) -> None:
 def test_no_password_is_told(secured: BrokerProcess) -> None:
     """Neither in an answer nor in the log, however wrong the request is."""
     bean = 'org.apache.activemq.artemis:broker="secured"'
-
-    def told(method: str, path: str, sent: object = None) -> str:
-        status, answer = ask(secured, "ann", method, path, sent)
-        return f"{status} {answer}"
-
-    def called(name: str, *given: object) -> str:
-        return told("POST", "/console/jolokia", {"type": "exec", "mbean": bean, "operation": name, "arguments": given})
-
-    heard = [
-        told("POST", "/api/users?name=zoe&password=open+sesame"),
-        told("POST", "/api/users", {"name": "zoe", "password": [SECRET, SECRET]}),
-        told("POST", "/api/users", {"name": "zoe", "password": {"open sesame": 1}}),
-        told("POST", "/api/users", {"name": "a,b", "password": SECRET}),
-        told("POST", "/api/users", {"name": "eve", "password": SECRET}),
-        told("PATCH", "/api/users/nobody", {"password": SECRET}),
-        called("addUser", "zoe", SECRET),
-        called("addUser", "eve", SECRET, "amq", True),
-        called("addUser", "eve", {"open sesame": 1}, "", False),
-        called("resetUser(java.lang.String,java.lang.String,java.lang.String)", "nobody", SECRET, "amq"),
-        called("resetUser", "nobody", SECRET, "amq"),
-        told("GET", f"/console/jolokia/exec/{escaped(bean, safe='')}/addUser/zoe/open%20sesame/editors/true"),
+    requests: list[tuple[str, str, object]] = [
+        ("POST", "/api/users?name=zoe&password=open+sesame", None),
+        ("POST", "/api/users", {"name": "zoe", "password": [SECRET, SECRET]}),
+        ("POST", "/api/users", {"name": "zoe", "password": {"open sesame": 1}}),
+        ("POST", "/api/users", {"name": "a,b", "password": SECRET}),
+        ("POST", "/api/users", {"name": "eve", "password": SECRET}),
+        ("PATCH", "/api/users/nobody", {"password": SECRET}),
     ]
+    for operation, *given in (
+        ("addUser", "zoe", SECRET),
+        ("addUser", "eve", SECRET, "amq", True),
+        ("addUser", "eve", {"open sesame": 1}, "", False),
+        ("resetUser(java.lang.String,java.lang.String,java.lang.String)", "nobody", SECRET, "amq"),
+        ("resetUser", "nobody", SECRET, "amq"),
+    ):
+        call = {"type": "exec", "mbean": bean, "operation": operation, "arguments": given}
+        requests.append(("POST", "/console/jolokia", call))
+    path = f"/console/jolokia/exec/{escaped(bean, safe='')}/addUser/zoe/open%20sesame/editors/true"
+    heard = ["{} {}".format(*ask(secured, "ann", *request)) for request in [*requests, ("GET", path, None)]]
     assert [text[:3] for text in heard[:6]] == ["400", "400", "400", "409", "409", "404"]
     assert "has no place in a URL" in heard[0]
     assert "has no place in a URL; use POST" in heard[-1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,51 +23,39 @@ def begun(folder: Path, more: str = "") -> Iterator[Told]:
         yield Told(broker)
 
 
-def end(told: Told, how: str) -> None:
-    """Stop in good order, or not."""
-    if how == "stopped":
-        assert told.broker.stop() == 0
-    else:
-        told.broker.process.send_signal(signal.SIGKILL)
-        told.broker.process.wait()
-
-
-def changed(told: Told, method: str, path: str, **values: object) -> None:
-    status, answer = told.ask(method, path, json.dumps(values).encode() if values else None)
-    assert status == 200, answer
-
-
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
     """The answer to a change comes when the change survives a crash."""
     with begun(tmp_path) as told:
-        changed(
-            told, "POST", "/api/queues", **{
+        told.asked(
+            "POST", "/api/queues", **{
                 "name": "chores", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
                 "filter-string": "kind = 'a'", "dead-letter-address": "dead",
             },
         )  # fmt: skip
-        changed(told, "PATCH", "/api/queues/chores", **{"max-consumers": 7, "ring-size": 3})
-        changed(told, "PATCH", "/api/queues/jobs", **{"max-consumers": 9})
-        changed(told, "POST", "/api/queues/orders/ring-size", **{"ring-size": 4})
-        changed(told, "POST", "/api/queues/chores/disable")
-        changed(told, "POST", "/api/addresses", address="news", **{"routing-types": "ANYCAST,MULTICAST"})
-        changed(told, "POST", "/api/addresses/news/pause")
-        changed(told, "POST", "/api/addresses/jobs/pause")
-        changed(told, "POST", "/api/addresses/jobs/block")
-        changed(told, "DELETE", "/api/queues/odd%20%2F%20name?auto-delete-address=true")
-        changed(told, "POST", "/api/queues?name=short")
-        changed(told, "DELETE", "/api/queues/short?auto-delete-address=true")
+        told.asked("PATCH", "/api/queues/chores", **{"max-consumers": 7, "ring-size": 3})
+        told.asked("PATCH", "/api/queues/jobs", **{"max-consumers": 9})
+        told.asked("POST", "/api/queues/orders/ring-size", **{"ring-size": 4})
+        told.asked("POST", "/api/queues/chores/disable")
+        told.asked("POST", "/api/addresses", address="news", **{"routing-types": "ANYCAST,MULTICAST"})
+        told.asked("POST", "/api/addresses/news/pause")
+        told.asked("POST", "/api/addresses/jobs/pause")
+        told.asked("POST", "/api/addresses/jobs/block")
+        told.asked("DELETE", "/api/queues/odd%20%2F%20name?auto-delete-address=true")
+        told.asked("POST", "/api/queues?name=short")
+        told.asked("DELETE", "/api/queues/short?auto-delete-address=true")
         setting = {"address": "news", "values": ["max-delivery-attempts=3", "max-size-bytes=1M"]}
-        changed(told, "POST", "/api/settings", **setting)
-        changed(told, "POST", "/api/settings", **{**setting, "address": "gone"})
-        changed(told, "DELETE", "/api/settings/gone")
+        told.asked("POST", "/api/settings", **setting)
+        told.asked("POST", "/api/settings", **{**setting, "address": "gone"})
+        told.asked("DELETE", "/api/settings/gone")
         twice = {"name": "twice", "address": "orders", "forwarding-address": "jobs", "filter-string": "kind = 'a'"}
-        changed(told, "POST", "/api/diverts", **twice)
-        changed(told, "PATCH", "/api/diverts/twice", **{"forwarding-address": "short"})
-        changed(told, "POST", "/api/diverts", **{**twice, "name": "gone"})
-        changed(told, "DELETE", "/api/diverts/gone")
-        end(told, how)
+        told.asked("POST", "/api/diverts", **twice)
+        told.asked("PATCH", "/api/diverts/twice", **{"forwarding-address": "short"})
+        told.asked("POST", "/api/diverts", **{**twice, "name": "gone"})
+        told.asked("DELETE", "/api/diverts/gone")
+        if how == "stopped":
+            assert told.broker.stop() == 0
+        told.broker.kill()
     with begun(tmp_path) as told:
         shown = {name: told.ask("GET", f"/api/settings/{name}?where=isDefault=false")[1] for name in ("news", "gone")}
         ours = {row["name"]: row["value"] for row in shown["news"]["data"] if row["declaredAt"] == "an operator"}
@@ -92,7 +78,7 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         news = addresses["news"]
         assert (news["routingTypes"], news["paused"]) == ("ANYCAST,MULTICAST", True)
         assert (addresses["jobs"]["paused"], addresses["jobs"]["blocked"]) == (True, False)
-        end(told, "stopped")
+        assert told.broker.stop() == 0
 
 
 def test_files_are_compacted(tmp_path: Path) -> None:
@@ -106,7 +92,7 @@ def test_files_are_compacted(tmp_path: Path) -> None:
                 write = client.ask if number % 10 == 0 else client.send  # a file gets whole batches
                 write("SEND", headers, b"x" * 2000)
             client.nothing_waits()
-        changed(told, "POST", "/api/queues/orders/purge")
+        told.asked("POST", "/api/queues/orders/purge")
         before = told.ask("GET", "/api/journal")[1]
         assert before["files"] > 4
         status, answer = told.ask("POST", "/api/journal/compact")
@@ -114,8 +100,8 @@ def test_files_are_compacted(tmp_path: Path) -> None:
         assert answer["filesAfter"] <= 3 < answer["filesBefore"]
         assert answer["bytesAfter"] < answer["bytesBefore"] / 2
         assert told.queue("jobs")["messageCount"] == count // 8
-        end(told, "killed")
+        told.broker.kill()
     with begun(tmp_path, small) as told:
         assert told.queue("jobs")["messageCount"] == count // 8
         assert told.queue("orders")["messageCount"] == 0
-        end(told, "stopped")
+        assert told.broker.stop() == 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +62,12 @@ class Told:
             reply = client.ask(method, path, body)
             return reply.status, reply.json
 
+    def asked(self, method: str, path: str, /, **values: object) -> Any:
+        """The JSON of an answer to a request that succeeds."""
+        status, answer = self.ask(method, path, json.dumps(values).encode() if values else None)
+        assert status == 200, answer
+        return answer
+
     def fetch(self, path: str) -> tuple[Mapping[str, str], bytes]:
         """Headers and body of an answer that is no JSON."""
         reply = ask(self.broker.ports["http"], "GET", path)
@@ -82,21 +89,17 @@ class Told:
         self.guests.append(self.client(**headers))
         return self.guests[-1]
 
-    def send(self, queue: str, count: int, **headers: object) -> None:
-        """Messages for a queue."""
+    def send(self, queue: str, bodies: Sequence[str] = "x", **headers: object) -> None:
+        """Messages for a queue, one for each of these."""
         with self.client() as client:
-            for _ in range(count):
-                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, b"x")
+            for body in bodies:
+                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
 
     def bridge(self) -> dict[str, Any]:
         """What is told of the bridge."""
-        status, found = self.ask("GET", "/api/bridges")
-        assert status == 200, found
-        (row,) = found["data"]
+        (row,) = self.asked("GET", "/api/bridges")["data"]
         return dict(row)
 
     def queue(self, name: str) -> dict[str, Any]:
         """What is told of a queue."""
-        status, found = self.ask("GET", f"/api/queues/{quote(name, safe='')}")
-        assert status == 200, found
-        return dict(found)
+        return dict(self.asked("GET", f"/api/queues/{quote(name, safe='')}"))

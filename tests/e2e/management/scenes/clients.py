@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene, at_the_desk, both, is_closed, rows, shows
+from tests.e2e.management.scene import Rows, Scene, Shows, at_the_desk, is_closed
 from tests.e2e.management.told import Told
 
 
@@ -22,22 +22,22 @@ def _sender(_told: Told, answer: Any) -> None:
     assert int(row["creationTime"]) > 0
 
 
-_NO_TRANSACTION: Final = shows("/api/transactions", count=0)
+_NO_TRANSACTION: Final = Shows("/api/transactions", {"count": 0})
 
 CLIENTS: Final[dict[str, Scene]] = {
-    "listSessions": Scene({}, rows("id", {"s1"}), at_the_desk),
+    "listSessions": Scene({}, Rows("id", {"s1"}), at_the_desk),
     "closeSessionWithID": Scene({"session": "s1"}, is_closed, at_the_desk),
     "listProducers": Scene({}, _sender, at_the_desk),
     "closeConsumerWithID": Scene({"consumer": "1"}, is_closed, at_the_desk),
-    "listTransactions": Scene({}, rows("id", {"s1:tx-1"}), _with_transaction),
+    "listTransactions": Scene({}, Rows("id", {"s1:tx-1"}), _with_transaction),
     "rollbackTransaction": Scene(
         {"transaction": "s1:tx-1"},
-        both(_NO_TRANSACTION, shows("/api/queues/orders", messageCount=1)),
+        [_NO_TRANSACTION, Shows("/api/queues/orders", {"messageCount": 1})],
         _with_transaction,
     ),
     "commitTransaction": Scene(
         {"transaction": "s1:tx-1"},
-        both(_NO_TRANSACTION, shows("/api/queues/orders", messageCount=2)),
+        [_NO_TRANSACTION, Shows("/api/queues/orders", {"messageCount": 2})],
         _with_transaction,
     ),
     "closeConnectionsForAddress": Scene({"ip-address": "127.0.0.1"}, is_closed, at_the_desk),

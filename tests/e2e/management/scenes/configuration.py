@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.e2e.management.scene import Scene, both, holds, right, shows
-from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.process import configuration
+from tests.e2e.management.scene import Scene, Shows
+from tests.e2e.management.told import ADDRESSES
+from tests.kit.process import anycast, configuration
 
-_ONE_MORE: Final = ADDRESSES + '      <address name="new"><anycast><queue name="new"/></anycast></address>\n'
-
-
-def _edit(told: Told) -> None:
-    """The file gets another address. The broker sees that by itself, soon."""
-    text = configuration(addresses=_ONE_MORE)
-    (told.broker.log.parent / "broker.xml").write_text(text, "utf-8")
+_ONE_MORE: Final = configuration(addresses=ADDRESSES + anycast("new"))
+"""The file with another address. The broker sees that by itself, soon."""
 
 
 CONFIGURATION: Final = {
     "reloadConfigurationFile": Scene(
         {},
-        both(
-            holds(failures=[]),
-            right(lambda it: it["result"] in ("applied", "unchanged")),
-            shows("/api/queues/new", messageCount=0),
-        ),
-        before=_edit,
-        by_bean=shows("/api/queues/new", messageCount=0),
+        [
+            {"failures": []},
+            lambda _, it: it["result"] in ("applied", "unchanged"),
+            Shows("/api/queues/new", {"messageCount": 0}),
+        ],
+        before=lambda told: (told.broker.log.parent / "broker.xml").write_text(_ONE_MORE, "utf-8"),
+        by_bean=Shows("/api/queues/new", {"messageCount": 0}),
     ),
     "getConfiguration": Scene(
         {},
-        both(
-            holds(valid=True, problems=[], pendingRestart=[]),
-            right(lambda it: bool(it["file"].endswith("broker.xml"))),
-        ),
+        [{"valid": True, "problems": [], "pendingRestart": []}, lambda _, it: bool(it["file"].endswith("broker.xml"))],
     ),
-    "getConfigurationChanges": Scene({}, holds(affected=[])),
+    "getConfigurationChanges": Scene({}, {"affected": []}),
 }

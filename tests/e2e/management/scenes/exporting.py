@@ -6,7 +6,6 @@ import json
 from typing import Any, Final
 
 from tests.e2e.management.scene import Scene
-from tests.e2e.management.scenes.messages import send
 from tests.e2e.management.told import Told
 
 
@@ -44,7 +43,7 @@ def _are_there(told: Told, answer: Any) -> None:
 
 EXPORTING: Final[dict[str, Scene]] = {
     "queue.exportMessages": Scene(
-        {"queue": "orders"}, _are_lines, lambda told: send(told, "orders", ["a", "b"], region="eu")
+        {"queue": "orders"}, _are_lines, lambda told: told.send("orders", "ab", persistent="true", region="eu")
     ),
     "exportDestinations": Scene({}, _are_destinations),
     "importMessages": Scene({"lines": _LINES}, _are_there),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene, holds
+from tests.e2e.management.scene import Scene
 from tests.e2e.management.told import Told
 
-
-def _send(told: Told) -> None:
-    """Three messages, which are on the disk."""
-    told.send("orders", 3, persistent="true")
+_THREE: Final = partial(Told.send, queue="orders", bodies="xxx", persistent="true")
+"""Three messages, which are on the disk."""
 
 
 def _segments(_told: Told, answer: Any) -> None:
@@ -22,7 +21,7 @@ def _segments(_told: Told, answer: Any) -> None:
 
 
 def _two_cursors(told: Told) -> None:
-    _send(told)
+    _THREE(told)
     for name, lsn in (("slow", 1), ("other", 2)):
         assert told.ask("PUT", f"/log/cursors/{name}", b'{"lsn": %d, "owner": "me"}' % lsn)[0] == 201
 
@@ -36,13 +35,17 @@ def _cursors(_told: Told, answer: Any) -> None:
 
 
 def _one_is_left(told: Told) -> None:
-    assert [one["name"] for one in told.ask("GET", "/log/cursors")[1]["cursors"]] == ["other"]
+    assert [one["name"] for one in told.asked("GET", "/log/cursors")["cursors"]] == ["other"]
 
 
 LOG: Final = {
-    "listLogSegments": Scene({}, _segments, before=_send, stores=True),
+    "listLogSegments": Scene({}, _segments, before=_THREE, stores=True),
     "listLogCursors": Scene({}, _cursors, before=_two_cursors, stores=True),
     "removeLogCursor": Scene(
-        {"cursor": "slow"}, holds(removed="slow"), before=_two_cursors, after=_one_is_left, stores=True
+        {"cursor": "slow"},
+        {"removed": "slow"},
+        before=_two_cursors,
+        after=_one_is_left,
+        stores=True,
     ),
 }

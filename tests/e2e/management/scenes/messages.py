@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from tests.e2e.management.scene import Check, Scene, both, gives, holds, right, rows, shows
+from tests.e2e.management.scene import Exactly, Rows, Scene, Shows
 from tests.e2e.management.told import Told
 
 
 def browsed(told: Told, queue: str, query: str = "") -> list[dict[str, Any]]:
     """The messages of a queue."""
-    status, found = told.ask("GET", f"/api/queues/{queue}/messages{query}")
-    assert status == 200, found
-    return list(found["data"])
-
-
-def send(told: Told, queue: str, bodies: list[str], **headers: object) -> None:
-    """Messages with these bodies and headers for a queue."""
-    with told.client() as client:
-        for body in bodies:
-            client.ask("SEND", {"destination": f"/queue/{queue}", "persistent": "true", **headers}, body.encode())
+    return list(told.asked("GET", f"/api/queues/{queue}/messages{query}")["data"])
 
 
 def _three(told: Told) -> None:
-    send(told, "orders", ["a", "b"], region="eu")
-    send(told, "orders", ["c"], region="us", **{"content-type": "text/plain"})
-
-
-def _scheduled(told: Told) -> None:
-    send(told, "orders", ["a", "b"], AMQ_SCHEDULED_DELAY=3_600_000)
+    told.send("orders", "ab", persistent="true", region="eu")
+    told.send("orders", "c", persistent="true", region="us", **{"content-type": "text/plain"})
 
 
 def _dead(told: Told) -> None:
     """Two dead letters of the queue orders, by an operator."""
-    send(told, "orders", ["a", "b"], region="eu")
-    assert told.ask("POST", "/api/queues/orders/dead?filter=region='eu'".replace("'", "%27"))[0] == 200
+    told.send("orders", "ab", persistent="true", region="eu")
+    told.asked("POST", "/api/queues/orders/dead?filter=region=%27eu%27")
 
 
 def _job(told: Told) -> None:
     _dead(told)
-    assert told.ask("POST", "/api/dead-letters/retry?rate=1")[0] == 200
+    told.asked("POST", "/api/dead-letters/retry?rate=1")
 
 
-def _daily(told: Told) -> None:
-    send(told, "orders", ["a"], AMQ_SCHEDULED_CRON="0 9 * * *")
+_SCHEDULED: Final = partial(Told.send, queue="orders", bodies="ab", persistent="true", AMQ_SCHEDULED_DELAY=3_600_000)
+_DAILY: Final = partial(Told.send, queue="orders", persistent="true", AMQ_SCHEDULED_CRON="0 9 * * *")
 
 
-def bodies(told: Told, queue: str) -> list[str]:
-    return [row["BodyPreview"] for row in browsed(told, queue)]
-
-
-def _leaves(queue: str, left: list[str], **values: object) -> Check:
+def _leaves(queue: str, left: list[str], **values: object) -> Callable[[Told, Any], None]:
     """The answer holds these values, or is none, and the queue has these bodies."""
 
     def check(told: Told, answer: Any) -> None:
@@ -60,7 +45,7 @@ def _leaves(queue: str, left: list[str], **values: object) -> Check:
             assert {name: answer[name] for name in told_of} == told_of
         else:
             assert answer is None
-        assert bodies(told, queue) == left
+        assert [row["BodyPreview"] for row in browsed(told, queue)] == left
 
     return check
 
@@ -76,7 +61,7 @@ def _is_browsed(_told: Told, answer: Any) -> None:
 
 def _goes_back(told: Told, answer: Any) -> None:
     assert answer["retried"] == 2
-    left = told.ask("GET", "/api/queues?where=name=DLQ.orders&fields=messageCount")[1]["data"]
+    left = told.asked("GET", "/api/queues?where=name=DLQ.orders&fields=messageCount")["data"]
     assert left in ([{"messageCount": 0}], []), "the queue was created for them, and goes with the next sweep"
     rows = browsed(told, "orders")
     assert [(row["BodyPreview"], row["retried"], row["cause"]) for row in rows] == [
@@ -88,14 +73,14 @@ def _goes_back(told: Told, answer: Any) -> None:
 MESSAGES: Final[dict[str, Scene]] = {
     "queue.browse": Scene({"queue": "orders"}, _is_browsed, _three, by_bean=_is_browsed),
     "queue.countMessages": Scene(
-        {"queue": "orders"}, holds(count=3), _three, by_bean=right(lambda answer: answer in (3, "{}"))
+        {"queue": "orders"}, {"count": 3}, _three, by_bean=lambda _, answer: answer in (3, "{}")
     ),
     "queue.getMessage": Scene(
         {"queue": "orders", "message": "3"},
-        right(lambda it: (it["body"], it["headers"]["region"], it["state"]) == ("c", "us", "ready")),
+        lambda _, it: (it["body"], it["headers"]["region"], it["state"]) == ("c", "us", "ready"),
         _three,
     ),
-    "queue.getMessageBody": Scene({"queue": "orders", "message": "3"}, gives(b"c"), _three),
+    "queue.getMessageBody": Scene({"queue": "orders", "message": "3"}, Exactly(b"c"), _three),
     "queue.removeMessage": Scene({"queue": "orders", "message": "2"}, _leaves("orders", ["a", "c"], removed=1), _three),
     "queue.removeMessages": Scene(
         {"queue": "orders", "filter": "region = 'eu'"}, _leaves("orders", ["c"], removed=2, inDelivery=0), _three
@@ -133,37 +118,34 @@ MESSAGES: Final[dict[str, Scene]] = {
     "queue.deliverScheduledMessage": Scene(
         {"queue": "orders", "message": "2"},
         _leaves("orders", ["b", "a"], delivered=1),
-        _scheduled,
+        _SCHEDULED,
         by_bean=_leaves("orders", ["b", "a"]),
     ),
     "queue.deliverScheduledMessages": Scene(
         {"queue": "orders"},
         _leaves("orders", ["a", "b"], delivered=2),
-        _scheduled,
+        _SCHEDULED,
         by_bean=_leaves("orders", ["a", "b"]),
     ),
     "listDeadLetters": Scene(
         {},
-        right(
-            lambda it: (
-                [(row["queue"], row["originalQueue"], row["cause"], row["count"]) for row in it["data"]]
-                == [("DLQ.orders", "orders", "sent_by_operator", 2)]
-            )
+        lambda _, it: (
+            [(row["queue"], row["originalQueue"], row["cause"], row["count"]) for row in it["data"]]
+            == [("DLQ.orders", "orders", "sent_by_operator", 2)]
         ),
         _dead,
     ),
     "retryDeadLetters": Scene({}, _goes_back, _dead),
     "listJobs": Scene(
         {},
-        right(
-            lambda it: (
-                [(int(row["id"]), int(row["planned"]), row["what"]) for row in it["data"]]
-                == [(1, 2, "retry dead letters")]
-            )
+        lambda _, it: (
+            [(int(row["id"]), int(row["planned"]), row["what"]) for row in it["data"]] == [(1, 2, "retry dead letters")]
         ),
         _job,
     ),
-    "stopJob": Scene({"job": "1"}, holds(id=1, state="stopped"), _job),
-    "listSchedules": Scene({}, rows("destination", {"orders"}), _daily),
-    "cancelSchedule": Scene({"schedule": "1"}, both(gives({"cancelled": 1}), shows("/api/schedules", count=0)), _daily),
+    "stopJob": Scene({"job": "1"}, {"id": 1, "state": "stopped"}, _job),
+    "listSchedules": Scene({}, Rows("destination", {"orders"}), _DAILY),
+    "cancelSchedule": Scene(
+        {"schedule": "1"}, [Exactly({"cancelled": 1}), Shows("/api/schedules", {"count": 0})], _DAILY
+    ),
 }

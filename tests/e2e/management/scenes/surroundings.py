@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from tests.e2e.management.scene import Check, Scene, both, holds, posted, right, rows
+from tests.e2e.management.scene import Rows, Scene, verify
 from tests.e2e.management.told import Told
 
 
@@ -27,31 +28,33 @@ def _disks(told: Told, answer: Any) -> None:
         assert 0 <= int(row["usedPercent"]) <= 100
 
 
-def _bridge(**values: object) -> Check:
+def _bridge(told: Told, _answer: Any, **values: object) -> None:
     """Whatever the answer is, the bridge is so then."""
-    return lambda told, _: holds(**values)(told, told.bridge())
+    verify(told, values, told.bridge())
 
 
 SURROUNDINGS: Final[dict[str, Scene]] = {
-    "listAcceptors": Scene({}, rows("name", {"stomp", "http"})),
-    "listDiverts": Scene({}, rows("name", set())),
-    "listBridges": Scene({}, rows("name", {"far"})),
+    "listAcceptors": Scene({}, Rows("name", {"stomp", "http"})),
+    "listDiverts": Scene({}, Rows("name", set())),
+    "listBridges": Scene({}, Rows("name", {"far"})),
     "bridge.start": Scene(
         {"bridge": "far"},
-        holds(name="far", started=True),
-        posted("/api/bridges/far/stop"),
-        by_bean=_bridge(started=True),
+        {"name": "far", "started": True},
+        "/api/bridges/far/stop",
+        by_bean=partial(_bridge, started=True),
     ),
     "bridge.stop": Scene(
-        {"bridge": "far"}, holds(name="far", started=False, state="stopped"), by_bean=_bridge(state="stopped")
+        {"bridge": "far"},
+        {"name": "far", "started": False, "state": "stopped"},
+        by_bean=partial(_bridge, state="stopped"),
     ),
     "listDisks": Scene({}, _disks, stores=True),
     "getJournal": Scene(
         {},
-        both(holds(files=1, cursors=0), right(lambda it: len(it["id"]) == 32 and it["bytes"] > 0)),
+        [{"files": 1, "cursors": 0}, lambda _, it: len(it["id"]) == 32 and it["bytes"] > 0],
         stores=True,
     ),
-    "compact": Scene({}, right(lambda it: it["filesAfter"] <= it["filesBefore"]), stores=True),
+    "compact": Scene({}, lambda _, it: it["filesAfter"] <= it["filesBefore"], stores=True),
     "getAddressSettingsAsJSON": Scene({"address": "orders"}, _settings),
     "getRolesAsJSON": Scene({"address": "orders"}, _roles),
 }

@@ -10,10 +10,8 @@ from tests.e2e.management.told import Told
 
 def _one_dies(told: Told) -> None:
     """The first message of a broker goes to the dead letters, and a second one waits."""
-    with told.client() as client:
-        for body in (b"a", b"b"):
-            client.ask("SEND", {"destination": "/queue/orders", "persistent": "true"}, body)
-    assert told.ask("POST", "/api/queues/orders/messages/1/dead")[0] == 200
+    told.send("orders", "ab", persistent="true")
+    told.asked("POST", "/api/queues/orders/messages/1/dead")
 
 
 def _is_told(_told: Told, answer: Any) -> None:
