@@ -19,8 +19,7 @@ from tests.kit.loops import called_back
 class Node:
     """Something that can be part of a cycle."""
 
-    def __init__(self) -> None:
-        self.other: Node | None = None
+    other: Node | None = None
 
 
 def cycle() -> weakref.ref[Node]:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -77,20 +78,19 @@ def test_a_part_is_whole_where_somebody_names_or_changes_it(monkeypatch: pytest.
     monkeypatch.chdir(ROOT)
     changed: list[str] = []
     monkeypatch.setattr(selection, "has_changed", lambda root, paths: not {*changed}.isdisjoint(paths))
-
-    def whole(*arguments: str) -> list[str]:
-        config: Any = SimpleNamespace(args=arguments)
-        return selection.whole_parts(config)
-
-    assert whole("tests/spark") == ["Spark"]
-    assert whole("tests/queues", "tests/spark/test_batch.py::test_it[a::b]") == ["Spark"]
-    assert whole("tests/unit/test_compile.py", "tests/e2e/console") == ["console", "compiling"]
-    assert whole("tests/wire") == ["worlds and transcripts"]
-    assert whole("tests") == []
+    config: Any = SimpleNamespace()
+    for config.args, parts in (
+        (["tests/spark"], ["Spark"]),
+        (["tests/queues", "tests/spark/test_batch.py::test_it[a::b]"], ["Spark"]),
+        (["tests/unit/test_compile.py", "tests/e2e/console"], ["console", "compiling"]),
+        (["tests/wire"], ["worlds and transcripts"]),
+        (["tests"], []),
+    ):
+        assert selection.whole_parts(config) == parts, config.args
     changed = ["artemis_py/console", "tests/spark/"]
-    assert whole("tests") == ["Spark", "console"]
+    assert selection.whole_parts(config) == ["Spark", "console"]
     monkeypatch.setenv("CI", "true")
-    assert whole("tests") == [part.name for part in selection.PARTS]
+    assert selection.whole_parts(config) == [part.name for part in selection.PARTS]
 
 
 def test_of_a_part_that_is_not_by_file_single_tests_are_left_out(tmp_path: Path) -> None:
@@ -125,9 +125,7 @@ def test_a_change_is_found_in_the_branch_in_the_last_commit_and_in_files(tmp_pat
         git("add", name)
         git("commit", "--quiet", "--no-verify", "--message", name)
 
-    def has_changed() -> bool:
-        return selection.has_changed(tmp_path, ["spark"])
-
+    has_changed = partial(selection.has_changed, tmp_path, ["spark"])
     assert has_changed()  # no repository: nobody knows
     git("init", "--quiet", "--initial-branch", "main")
     commit("other/first")

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -96,16 +97,10 @@ def test_who_comes_together_is_served_in_one_turn(stage: SocketPairBroker) -> No
 def test_another_loop_is_asked_for_a_round() -> None:
     """One that does not show what it will call next. Several clients have a turn together; one alone has it at once."""
     calls: list[object] = []
-
-    class Other:
-        def call_soon(self, callback: object) -> None:
-            calls.append(callback)
-
-        def call_later(self, _: float, __: object) -> asyncio.TimerHandle | None:
-            return None
-
-    broker = Broker(configuration(), MemoryLog(), START_MS)
-    turns = Turns(Other(), broker, broker.log, ServerStats(), lambda: START_MS)  # type: ignore[arg-type]
+    other: Any = SimpleNamespace(call_soon=calls.append, call_later=Mock(return_value=None))
+    log = MemoryLog()
+    broker = Broker(configuration(), log, START_MS)
+    turns = Turns(other, broker, log, ServerStats(), lambda: START_MS)
     service = StompService(broker, configuration().acceptors[0], turns.stats.traffic, counted_names())
     connection = StompAcceptor(turns, service, -1, -1).connect()
     ran: list[None] = []
@@ -127,14 +122,8 @@ def test_a_connection_that_breaks_off_while_it_is_attended_ends_alone(stage: Soc
     connection = next(one for one in stage.turns.stats.connections if one.session.state.origin == 1)
     transport = connection.socket.transport
     assert transport is not None
-
-    class Breaking:
-        def __getattr__(self, name: str) -> object:
-            if name == fails:
-                raise OSError(9, "Bad file descriptor")
-            return getattr(transport, name)
-
-    connection.socket.transport = Breaking()  # type: ignore[assignment]
+    breaking = Mock(wraps=transport, **{f"{fails}.side_effect": OSError(9, "Bad file descriptor")})
+    connection.socket.transport = breaking
     said: list[str] = []
     stage.turns.stats.faults._limited_log = RateLimitedLog(said.append)
     if fails == "is_reading":

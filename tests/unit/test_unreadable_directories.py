@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +28,15 @@ def closed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     (directory / f"{1:016x}.log").touch()
     barred = str(directory if request.param == "the directory" else directory.parent)
 
-    def bar(name: str, *, itself: bool) -> None:
-        real = getattr(os, name)
+    def refuse(real: Any, itself: bool, path: Any = ".", *args: Any, **options: Any) -> Any:
+        text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+        if text.startswith(f"{barred}/") or (itself and text == barred):
+            raise PermissionError(13, "Permission denied", text)
+        return real(path, *args, **options)
 
-        def refuse(path: Any = ".", *args: Any, **options: Any) -> Any:
-            text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
-            if text.startswith(f"{barred}/") or (itself and text == barred):
-                raise PermissionError(13, "Permission denied", text)
-            return real(path, *args, **options)
-
-        monkeypatch.setattr(os, name, refuse)
-
-    for name in ("listdir", "scandir", "mkdir"):
-        bar(name, itself=True)
-    for name in ("stat", "open"):
-        bar(name, itself=False)
+    for name in ("listdir", "scandir", "mkdir", "stat", "open"):
+        itself = name not in ("stat", "open")
+        monkeypatch.setattr(os, name, partial(refuse, getattr(os, name), itself))
     yield directory
     monkeypatch.undo()
 

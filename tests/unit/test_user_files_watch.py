@@ -40,28 +40,23 @@ class World:
         file = folder / "broker.xml"
         file.write_text(document(core))
         self.config = load(file, environ={})
-        self.ended: list[Set[str]] = []
-        self.has_ended = asyncio.Event()
-        self.has_failed = asyncio.Event()
+        self.ended: asyncio.Queue[Set[str]] = asyncio.Queue()
+        """Whose logins have changed, as the watch says."""
         self.said: list[str] = []
-        self.untold: list[object] = []
+        self.failed: asyncio.Queue[object] = asyncio.Queue()
+        """What the loop is told of."""
 
     async def begin(self, realms: Authenticator | None = None) -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self.fail)
+        loop.set_exception_handler(lambda _, context: self.failed.put_nowait(context["exception"]))
         self.realms = open_realms(self.config) if realms is None else realms
         security = security_of(self.config, self.realms, loop, ServerStats(), RateLimitedLog(lambda _: None))
         assert security is not None
         self.security = security
         file = Path(self.config.file)
-        self.watch = UserFilesWatch(loop, file, security, self.end_some, self.said.append, patience_s=0.1)
+        self.watch = UserFilesWatch(loop, file, security, self.ended.put_nowait, self.said.append, patience_s=0.1)
         security.logins.on_change = self.watch.check_soon
         await self.watch.begin()
-
-    def fail(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What the loop is told of."""
-        self.untold.append(context["exception"])
-        self.has_failed.set()
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -76,15 +71,8 @@ class World:
         await self.watch._check
 
     async def until_ended(self, *users: str) -> None:
-        await asyncio.wait_for(self.has_ended.wait(), WAIT_S)
-        self.has_ended.clear()
-        assert self.ended == [set(users)]
-        self.ended.clear()
-
-    def end_some(self, users: Set[str]) -> None:
-        """The watch says whose logins have changed."""
-        self.ended.append(users)
-        self.has_ended.set()
+        assert await asyncio.wait_for(self.ended.get(), WAIT_S) == set(users)
+        assert self.ended.empty()
 
     def end(self) -> None:
         self.watch.end()
@@ -181,8 +169,7 @@ async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure
     file.may_go_on.set()
     file.failure = failure
     await world.begin(realms)
-    await asyncio.wait_for(world.has_failed.wait(), WAIT_S)
-    assert failure in world.untold
+    assert await asyncio.wait_for(world.failed.get(), WAIT_S) is failure
     file.failure, realms.password = None, "other"
     world.watch.check_soon()
     await world.until_ended("bob")

@@ -51,7 +51,7 @@ class Stage:
         self.there = There()
         self.told: list[str] = []
         loop = asyncio.get_running_loop()
-        self._routes = {
+        self.routes = {
             route.path: route
             for route in WebLoginRoutes(
                 loop, lambda: [self.there, There("Other")], RateLimitedLog(self.told.append)
@@ -60,14 +60,9 @@ class Stage:
 
     def post(self, address: str = "192.0.2.1:4000", name: str = "Shop", **body: Any) -> Response | Awaitable[Response]:
         content = json.dumps({"redirectUri": f"{OWN}/ui/", "code": SECRET, **body}).encode()
-        handler = self._routes[f"{PATH}/{{name}}/tokens"].handlers["POST"]
+        handler = self.routes[f"{PATH}/{{name}}/tokens"].handlers["POST"]
         headers = {"origin": OWN}
         return handler(Request("POST", PATH, headers=headers, parameters={"name": name}, body=content, address=address))
-
-    def listed(self) -> Response:
-        answer = self._routes[PATH].handlers["GET"](Request("GET", PATH))
-        assert isinstance(answer, Response)
-        return answer
 
 
 async def status(answer: Response | Awaitable[Response]) -> tuple[int, Any]:
@@ -80,7 +75,7 @@ async def status(answer: Response | Awaitable[Response]) -> tuple[int, Any]:
 @pytest.mark.asyncio
 async def test_what_goes_well() -> None:
     stage = Stage()
-    assert await status(stage.listed()) == (200, ["Shop", "Other"])
+    assert await status(stage.routes[PATH].handlers["GET"](Request("GET", PATH))) == (200, ["Shop", "Other"])
     assert await status(stage.post()) == (200, {"user": "ann"})
     assert stage.there.given == [{"redirectUri": f"{OWN}/ui/", "code": SECRET}]
     assert stage.told == []

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from artemis_py.message import COPIED, COPIED_QUEUE, SENT, UNKNOWN, Account, Head, Message, encode_headers
-from artemis_py.storage.format.codec import Kept
+from artemis_py.message import COPIED, COPIED_QUEUE, UNKNOWN, Head, encode_headers
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -28,51 +27,24 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.tracing.journeys import Journeys
 from artemis_py.tracing.reading import DirectorySource
 from artemis_py.tracing.span import FinishedSpan, parent_of
 from tests.kit import journal_story
 from tests.kit.journal_story import START_MS, Story
+from tests.unit.tracing import told
+from tests.unit.tracing.told import at
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 VALID = f"00-{TRACE}-b7ad6b7169203331-01"
 
 
-def head_of(*headers: tuple[str, str]) -> Head:
-    return Head(encode_headers([("destination", "a"), *headers]), "a", persistent=True)
-
-
-def published(
-    lsn: int,
-    number: int,
-    queues: Sequence[int] = (1,),
-    place: int = 0,
-    provenance: int = SENT,
-    **headers: str,
-) -> Published:
-    head = head_of(("traceparent", VALID), *headers.items())
-    head.provenance = provenance
-    kept = Kept(Message(head, b"body", number, 1000 + lsn, 0, Account(), 0), lsn, [*queues], FLAG_PAGED if place else 0)
-    for queue in queues if place else ():
-        kept.detail(queue).order = place
-    return Published(lsn, 1000 + lsn, 0, kept, 50)
-
-
-def told(lsn: int) -> tuple[int, int, int]:
-    return lsn, 1000 + lsn, 0
-
-
-def named(number: int, name: str) -> Event:
-    return Changed(*told(1), "queue", {"id": number, "name": name})
-
-
+published = partial(told.published, traceparent=VALID)
 BEGINNING = [
-    named(1, "one"),
-    named(2, "two"),
-    Session(*told(2), 50, "host:1", "me", "", "STOMP 1.2"),
-    Consumer(*told(3), 60, 50, 1, "sub", "", "client", ""),
+    *(Changed(*at(1), "queue", {"id": number, "name": name}) for number, name in ((1, "one"), (2, "two"))),
+    Session(*at(2), 50, "host:1", "me", "", "STOMP 1.2"),
+    Consumer(*at(3), 60, 50, 1, "sub", "", "client", ""),
 ]
 
 
@@ -80,16 +52,12 @@ def fold(*events: Event) -> list[FinishedSpan]:
     return [*Journeys("log").spans([*BEGINNING, *events])]
 
 
+def outcome(span: FinishedSpan) -> object:
+    return span.attributes.get("artemis.reason", span.attributes.get("artemis.cause"))
+
+
 def outcomes(spans: Sequence[FinishedSpan]) -> list[tuple[str, object, int, int]]:
-    return [
-        (
-            span.name,
-            span.attributes.get("artemis.reason", span.attributes.get("artemis.cause")),
-            span.start_ms,
-            span.end_ms,
-        )
-        for span in spans
-    ]
+    return [(span.name, outcome(span), span.start_ms, span.end_ms) for span in spans]
 
 
 @pytest.mark.parametrize(
@@ -108,11 +76,12 @@ def outcomes(spans: Sequence[FinishedSpan]) -> list[tuple[str, object, int, int]
     ],
 )
 def test_only_a_valid_and_sampled_parent_counts(text: str, is_taken: bool) -> None:
-    assert (parent_of(head_of(("traceparent", text))) is not None) == is_taken
+    head = Head(encode_headers([("destination", "a"), ("traceparent", text)]), "a", persistent=True)
+    assert (parent_of(head) is not None) == is_taken
 
 
 def test_a_message_in_two_queues_has_a_span_in_each() -> None:
-    spans = fold(published(10, 7, (1, 2)), Settled(*told(11), 2, "acked", (7,)), Settled(*told(12), 1, "expired", (7,)))
+    spans = fold(published(10, 7, (1, 2)), Settled(*at(11), 2, "acked", (7,)), Settled(*at(12), 1, "expired", (7,)))
     assert outcomes(spans) == [("queue two", "acked", 1010, 1011), ("queue one", "expired", 1010, 1012)]
     assert [span.error for span in spans] == ["", "expired"]
     assert {span.parent.span_id for span in spans} == {"b7ad6b7169203331"}
@@ -122,14 +91,14 @@ def test_a_message_in_two_queues_has_a_span_in_each() -> None:
 def test_each_delivery_has_a_span_below_that_of_the_queue() -> None:
     spans = fold(
         published(10, 7),
-        Delivered(*told(11), 1, (7,), 60),
-        Attempted(*told(12), 1, 7, 1, 0, 60, "nacked"),
-        Delivered(*told(13), 1, (7,), 60),
-        Consumer(*told(14), 60, 50, 1, "sub", "", "client", "lost"),
-        Delivered(*told(15), 1, (7,), 61),
-        Started(*told(17), "b", 62),
-        Delivered(*told(18), 1, (7,), 62),
-        Settled(*told(19), 1, "acked", (7,), 62),
+        Delivered(*at(11), 1, (7,), 60),
+        Attempted(*at(12), 1, 7, 1, 0, 60, "nacked"),
+        Delivered(*at(13), 1, (7,), 60),
+        Consumer(*at(14), 60, 50, 1, "sub", "", "client", "lost"),
+        Delivered(*at(15), 1, (7,), 61),
+        Started(*at(17), "b", 62),
+        Delivered(*at(18), 1, (7,), 62),
+        Settled(*at(19), 1, "acked", (7,), 62),
     )
     causes = [("nacked", 1011, 1012), ("lost", 1013, 1014), ("restart", 1015, 1017), ("acked", 1018, 1019)]
     assert outcomes(spans) == [
@@ -142,19 +111,19 @@ def test_each_delivery_has_a_span_below_that_of_the_queue() -> None:
 
 
 def test_a_deleted_queue_ends_all_that_is_in_it() -> None:
-    gone = Changed(*told(12), "queue-deleted", {"id": 1})
-    spans = fold(published(10, 7), Delivered(*told(11), 1, (7,), 60), gone)
+    gone = Changed(*at(12), "queue-deleted", {"id": 1})
+    spans = fold(published(10, 7), Delivered(*at(11), 1, (7,), 60), gone)
     assert [(span.name, span.end_ms) for span in spans] == [("deliver one", 1012), ("queue one", 1012)]
 
 
 def test_a_purged_page_ends_what_is_in_it_but_for_what_is_kept() -> None:
     spans = fold(
-        PageOpened(*told(4), 9, 1, 1, "a"),
+        PageOpened(*at(4), 9, 1, 1, "a"),
         *(published(10 + place, 100 + place, place=place) for place in (1, 2, 3)),
-        PageOpened(*told(14), 9, 2, 4, "a"),
+        PageOpened(*at(14), 9, 2, 4, "a"),
         published(15, 104, place=4),
-        Purged(*told(16), 1, 9, 1, (2,), "purged", 2, 0),
-        Settled(*told(17), 1, "acked", (102,)),
+        Purged(*at(16), 1, 9, 1, (2,), "purged", 2, 0),
+        Settled(*at(17), 1, "acked", (102,)),
     )
     assert [(span.attributes["messaging.message.id"], span.attributes["artemis.reason"]) for span in spans] == [
         ("101", "purged"), ("103", "purged"), ("102", "acked")
@@ -163,11 +132,11 @@ def test_a_purged_page_ends_what_is_in_it_but_for_what_is_kept() -> None:
 
 def test_a_purged_page_ends_where_the_next_one_began_though_that_is_gone() -> None:
     spans = fold(
-        *(PageOpened(*told(3 + page), 9, page, 10 * page, "a") for page in (1, 2, 3)),
+        *(PageOpened(*at(3 + page), 9, page, 10 * page, "a") for page in (1, 2, 3)),
         *(published(10 + page, 100 + page, place=10 * page) for page in (1, 2, 3)),
-        Settled(*told(14), 1, "acked", (102,)),
-        PageDropped(*told(15), 9, 2),
-        Purged(*told(16), 1, 9, 1, (), "purged", 1, 0),
+        Settled(*at(14), 1, "acked", (102,)),
+        PageDropped(*at(15), 9, 2),
+        Purged(*at(16), 1, 9, 1, (), "purged", 1, 0),
     )
     assert [span.attributes["messaging.message.id"] for span in spans] == ["102", "101"]
 
@@ -179,9 +148,9 @@ def test_a_dead_letter_links_to_its_original(provenance: int) -> None:
         published(10, 7),
         published(11, 8, (2,), 0, provenance, **copied),
         published(11, 9, (2,), **copied),
-        Settled(*told(12), 1, "dead", (7,)),
-        Settled(*told(13), 2, "acked", (8,)),
-        Settled(*told(14), 2, "acked", (9,)),
+        Settled(*at(12), 1, "dead", (7,)),
+        Settled(*at(13), 2, "acked", (8,)),
+        Settled(*at(14), 2, "acked", (9,)),
     )
     dead, copy, sent = spans
     assert (list(sent.links), sent.attributes.get("artemis.original.message.id")) == ([], None)
@@ -190,13 +159,13 @@ def test_a_dead_letter_links_to_its_original(provenance: int) -> None:
 
 
 def test_a_message_that_falls_due_tells_when() -> None:
-    (span,) = fold(published(10, 7), ScheduledDue(*told(15), 1, (7,)), Settled(*told(16), 1, "acked", (7,)))
+    (span,) = fold(published(10, 7), ScheduledDue(*at(15), 1, (7,)), Settled(*at(16), 1, "acked", (7,)))
     assert [(one.name, one.time_ms) for one in span.happenings] == [("due", 1015)]
 
 
 def test_a_copy_made_by_compaction_stands_for_a_publication_that_is_gone() -> None:
-    again = Repeated(*told(20), published(10, 7))
-    end = Settled(*told(21), 1, "acked", (7,))
+    again = Repeated(*at(20), published(10, 7))
+    end = Settled(*at(21), 1, "acked", (7,))
     assert outcomes(fold(again, end)) == outcomes(fold(published(10, 7), again, end)) == [
         ("queue one", "acked", 1010, 1021)
     ]  # fmt: skip
@@ -210,7 +179,7 @@ def test_the_oldest_are_given_up_and_counted() -> None:
     assert journeys.given_up == 250 - journeys.open
     assert journeys.oldest_lsn() == 250 - journeys.open + 1
     for number in range(1, 251):
-        journeys.take(Settled(*told(300 + number), 1, "acked", (number,)))
+        journeys.take(Settled(*at(300 + number), 1, "acked", (number,)))
     assert len(journeys.finished()) + journeys.given_up == 250
     assert (journeys.open, journeys.oldest_lsn()) == (0, None)
 
@@ -221,22 +190,19 @@ def test_those_that_wait_too_long_are_given_up() -> None:
         journeys.take(published(number, number))
     journeys.give_up_before(1003)
     assert (journeys.open, journeys.given_up, journeys.oldest_lsn()) == (1, 2, 3)
-    journeys.take(Repeated(*told(9), published(1, 1)))  # no news
+    journeys.take(Repeated(*at(9), published(1, 1)))  # no news
     assert journeys.open == 1
-
-
-def traced_message(number: int, body: bytes = b"", origin: int = 0, **headers: str) -> Message:
-    parent = f"00-{number:032x}-{number:016x}-01"
-    return plain_message(number, body, origin, traceparent=parent, **headers)
-
-
-plain_message = journal_story.message
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_traffic_becomes_the_spans_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(journal_story, "message", lambda number, body=b"", origin=0: (
-        traced_message if number % 3 else plain_message)(number, body, origin))  # fmt: skip
+    plain: Any = journal_story.message
+    parent = "00-{0:032x}-{0:016x}-01".format
+    monkeypatch.setattr(
+        journal_story,
+        "message",
+        lambda number, *given: plain(number, *given, **({"traceparent": parent(number)} if number % 3 else {})),
+    )
     story = Story(tmp_path / "journal", RetentionSettings(tmp_path / "kept", None, None))
     story.generate(Random(seed), 60)
     source = DirectorySource([path for path in (story.folder, tmp_path / "kept") if path.exists()])
@@ -252,10 +218,6 @@ def test_random_traffic_becomes_the_spans_it_should(tmp_path: Path, monkeypatch:
     assert journeys.open == sum(number % 3 > 0 for live in story.live.values() for number in live)
     assert len({span.span_id for span in spans}) == len(spans) > 20
     check_resumption(events, spans, Random(seed))
-
-
-def outcome(span: FinishedSpan) -> object:
-    return span.attributes.get("artemis.reason", span.attributes.get("artemis.cause"))
 
 
 def expected(story: Story) -> list[tuple[str, int, int, int, str]]:

@@ -11,14 +11,8 @@ from artemis_py.message import (
     COPIED,
     COPIED_QUEUE,
     COPIED_REASON,
-    SENT,
     UNKNOWN,
-    Account,
-    Head,
-    Message,
-    encode_headers,
 )
-from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.log_events import (
     Attempted,
     Changed,
@@ -35,36 +29,10 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.format.records import FLAG_PAGED
 from artemis_py.tracing.lives import LIVES_MAX, Lives
+from tests.unit.tracing.told import at, published
 
 NUMBER = 7
-
-
-def at(lsn: int) -> tuple[int, int, int]:
-    return lsn, 1000 + lsn, 0
-
-
-def kept(lsn: int, number: int, queues: Sequence[int], place: int = 0, provenance: int = SENT, **headers: str) -> Kept:
-    head = Head(encode_headers([("destination", "a"), *headers.items()]), "a", persistent=True)
-    head.provenance = provenance
-    found = Kept(
-        Message(head, b"body", number, 1000 + lsn, 0, Account(), 0), lsn, [*queues], FLAG_PAGED if place else 0
-    )
-    for queue in queues if place else ():
-        found.detail(queue).order = place
-    return found
-
-
-def published(
-    lsn: int,
-    number: int = NUMBER,
-    queues: Sequence[int] = (1,),
-    place: int = 0,
-    provenance: int = SENT,
-    **headers: str,
-) -> Published:
-    return Published(*at(lsn), kept(lsn, number, queues, place, provenance, **headers), 50)
 
 
 QUEUE = Changed(*at(1), "queue", {"id": 1, "name": "orders"})
@@ -82,7 +50,7 @@ def test_a_whole_life() -> None:
     lives = Lives({NUMBER})
     events = [
         QUEUE, SENDER, READER, CONSUMER,
-        published(5), published(6, 8),
+        published(5, NUMBER), published(6, 8),
         Delivered(*at(7), 1, (7, 8), 60),
         Attempted(*at(8), 1, 7, 1, 3008, 60, "nacked"),
         ScheduledDue(*at(9), 1, (7,)),
@@ -110,7 +78,8 @@ def test_its_copies_are_followed(provenance: int) -> None:
     copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "7", "_AMQ_ORIG_QUEUE": "orders", "reason": "max_deliveries"}
     of_copy: dict[str, Any] = {"_AMQ_ORIG_MESSAGE_ID": "9", "_AMQ_ORIG_ADDRESS": "DLA"}
     found = told(
-        QUEUE, published(5), Settled(*at(6), 1, "dead", (7,)), published(7, 9, (2,), provenance=provenance, **copy),
+        QUEUE, published(5, NUMBER), Settled(*at(6), 1, "dead", (7,)),
+        published(7, 9, (2,), provenance=provenance, **copy),
         published(8, 10, (1,), provenance=provenance, **of_copy), published(9, 11, (1,), _AMQ_ORIG_MESSAGE_ID="12"),
         published(9, 13, (1,), **copy), lives=lives,
     )  # fmt: skip
@@ -121,14 +90,14 @@ def test_its_copies_are_followed(provenance: int) -> None:
 
 def test_the_broker_knows_the_names_of_queues_that_the_log_does_not_name() -> None:
     lives = Lives({NUMBER}, name_of=lambda number: "late" if number == 2 else "")
-    (arrived,) = lives.take(published(5, queues=(2, 3)))
+    (arrived,) = lives.take(published(5, NUMBER, (2, 3)))
     assert "on late, #3" in arrived.text
 
 
 def test_each_end() -> None:
     for reason, what in (("expired", "expired"), ("superseded", "replaced"), ("purged", "purged"), ("new", "new")):
-        assert told(published(5), Settled(*at(6), 1, reason, (7,)))[1] == (what, "")
-    assert [what for what, _ in told(published(5), Changed(*at(6), "queue-deleted", {"id": 1}))] == [
+        assert told(published(5, NUMBER), Settled(*at(6), 1, reason, (7,)))[1] == (what, "")
+    assert [what for what, _ in told(published(5, NUMBER), Changed(*at(6), "queue-deleted", {"id": 1}))] == [
         "arrived",
         "deleted",
     ]
@@ -136,24 +105,27 @@ def test_each_end() -> None:
 
 def test_a_consumer_that_leaves_and_a_restart() -> None:
     left = Consumer(*at(8), 60, 51, 1, "", "", "client", "lost")
-    assert told(CONSUMER, published(5), Delivered(*at(6), 1, (7,), 60), left)[-1][0] == "returned"
+    assert told(CONSUMER, published(5, NUMBER), Delivered(*at(6), 1, (7,), 60), left)[-1][0] == "returned"
     start = Started(*at(80), "b", 79)
-    assert told(CONSUMER, published(5), Delivered(*at(6), 1, (7,), 60), start)[-1][0] == "returned"
+    assert told(CONSUMER, published(5, NUMBER), Delivered(*at(6), 1, (7,), 60), start)[-1][0] == "returned"
 
 
 def test_what_the_log_tells_late() -> None:
-    repeated = Repeated(*at(90), Published(*at(90), kept(5, 7, (1,)), 0))
+    repeated = Repeated(*at(90), Published(*at(90), published(5, 7, (1,)).kept, 0))
     assert told(repeated, Settled(*at(91), 1, "acked", (7,)))[0][0] == "known"
-    assert told(published(5), repeated) == told(published(5))
-    assert [what for what, _ in told(published(5), Recalled(*at(9), kept(5, 7, (3,))))] == ["arrived", "recalled"]
+    assert told(published(5, NUMBER), repeated) == told(published(5, NUMBER))
+    assert [what for what, _ in told(published(5, NUMBER), Recalled(*at(9), published(5, 7, (3,)).kept))] == [
+        "arrived",
+        "recalled",
+    ]
 
 
 def test_a_page_that_goes() -> None:
     opened = PageOpened(*at(4), 1, 1, 10, "a")
     purged = Purged(*at(9), 1, 1, 1, (), "purged", 1, 10)
-    assert told(opened, published(5, place=12), purged)[-1][0] == "purged"
+    assert told(opened, published(5, NUMBER, place=12), purged)[-1][0] == "purged"
     kept_there = Purged(*at(9), 1, 1, 1, (12,), "purged", 1, 10)
-    assert [what for what, _ in told(opened, published(5, place=12), kept_there)] == ["arrived"]
+    assert [what for what, _ in told(opened, published(5, NUMBER, place=12), kept_there)] == ["arrived"]
 
 
 def test_what_needs_no_decoding() -> None:
@@ -168,7 +140,7 @@ def test_what_needs_no_decoding() -> None:
 
 def test_found_by_headers_and_only_so_many() -> None:
     lives = Lives(set(), lambda message: message.lookup("x") == "1")
-    assert told(published(5, x="1"), published(6, 8, x="2"), lives=lives) == [("arrived", "")]
+    assert told(published(5, NUMBER, x="1"), published(6, 8, x="2"), lives=lives) == [("arrived", "")]
     for number in range(LIVES_MAX + 4):
         lives.take(published(100 + number, 100 + number, x="1"))
     assert lives.left_out == 5
