@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 import stomp
@@ -15,6 +13,8 @@ from stomp.utils import Frame
 from tests.kit.process import LOOPBACK, WAIT_S, eventually
 
 CONNECTIONS = {"1.0": stomp.StompConnection10, "1.1": stomp.StompConnection11, "1.2": stomp.StompConnection12}
+ACKNOWLEDGED_BY = {"1.0": ["message-id"], "1.1": ["message-id", "subscription"], "1.2": ["ack"]}
+"""The headers of a message that its ACK repeats."""
 _NUMBERS = itertools.count(1)
 
 
@@ -22,37 +22,19 @@ class Listener(stomp.ConnectionListener):  # type: ignore[misc]
     """Notes everything that the library reports."""
 
     def __init__(self) -> None:
-        self.greeting: dict[str, str] = {}
+        self.greetings: list[Frame] = []
+        self.receipts: list[Frame] = []
         self.messages: queue.Queue[Frame] = queue.Queue()
-        self.receipts: set[str] = set()
         self.errors: queue.Queue[Frame] = queue.Queue()
-        self.beats = 0
-        self.beats_missed = 0
-        self.gone = threading.Event()
-
-    def on_connected(self, frame: Frame) -> None:
-        self.greeting = frame.headers
-
-    def on_message(self, frame: Frame) -> None:
-        self.messages.put(frame)
-
-    def on_receipt(self, frame: Frame) -> None:
-        self.receipts.add(frame.headers["receipt-id"])
-
-    def on_error(self, frame: Frame) -> None:
-        self.errors.put(frame)
-
-    def on_heartbeat(self) -> None:
-        self.beats += 1
-
-    def on_heartbeat_timeout(self) -> None:
-        self.beats_missed += 1
-
-    def on_disconnected(self) -> None:
-        self.gone.set()
+        self.beats = threading.Semaphore(0)
+        self.silence, self.gone = threading.Event(), threading.Event()
+        self.on_connected, self.on_receipt = self.greetings.append, self.receipts.append
+        self.on_message, self.on_error = self.messages.put, self.errors.put
+        self.on_heartbeat, self.on_heartbeat_timeout = self.beats.release, self.silence.set
+        self.on_disconnected = self.gone.set
 
 
-class StompPy(AbstractContextManager["StompPy"]):
+class StompPy:
     """A connected client."""
 
     def __init__(
@@ -64,72 +46,43 @@ class StompPy(AbstractContextManager["StompPy"]):
         self.connection.set_listener("test", self.listener)
         self.connection.connect(wait=True, headers=connect_headers or {})
         # The library wakes whoever waits for the connection before it tells its listeners of it.
-        eventually("greeting", lambda: self.listener.greeting, bool)
+        eventually("greeting", lambda: self.listener.greetings, bool)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.connection.is_connected():
-            self.disconnect()
-
-    def disconnect(self) -> None:
-        """Says DISCONNECT and waits for its receipt and the end."""
-        receipt = self.new_receipt()
-        self.connection.disconnect(receipt=receipt)
+    def ask(self, method: str, *arguments: object, **headers: object) -> None:
+        """Calls a method of the library and waits for the receipt; fails with the ERROR that came instead."""
+        receipt = f"receipt-{next(_NUMBERS)}"
+        getattr(self.connection, method)(*arguments, **headers, receipt=receipt)
         self.await_receipt(receipt)
-        assert self.listener.gone.wait(WAIT_S)
-
-    @staticmethod
-    def new_receipt() -> str:
-        """A receipt that no other frame asked for."""
-        return f"receipt-{next(_NUMBERS)}"
 
     def await_receipt(self, receipt: str) -> None:
         """Waits for it; fails with the ERROR that came instead."""
-        listener = self.listener
-        eventually(f"receipt {receipt}", lambda: receipt in listener.receipts or not listener.errors.empty(), bool)
-        assert receipt in listener.receipts, listener.errors.get().body
+        errors = self.listener.errors
+        eventually(
+            f"receipt {receipt}",
+            lambda: not errors.empty() or [frame.headers["receipt-id"] for frame in self.listener.receipts],
+            lambda seen: seen is True or receipt in seen,
+        )
+        assert errors.empty(), errors.get().body
 
-    def send(self, destination: str, body: str | bytes, **headers: str) -> None:
-        """Sends and waits for the receipt."""
-        receipt = self.new_receipt()
-        self.connection.send(destination, body, headers={**headers, "receipt": receipt})
-        self.await_receipt(receipt)
+    def acknowledge(self, message: Frame, method: str = "ack", **headers: str) -> None:
+        """Acknowledges (or with nack refuses) as the version wants it."""
+        self.ask(method, *(message.headers[name] for name in ACKNOWLEDGED_BY[self.version]), **headers)
 
-    def subscribe(self, destination: str, id: str = "1", ack: str = "client-individual", **headers: str) -> None:
-        """Subscribes and waits for the receipt."""
-        receipt = self.new_receipt()
-        self.connection.subscribe(destination, id=id, ack=ack, headers={**headers, "receipt": receipt})
-        self.await_receipt(receipt)
-
-    def unsubscribe(self, id: str = "1", **headers: str) -> None:
-        """Unsubscribes and waits for the receipt."""
-        receipt = self.new_receipt()
-        self.connection.unsubscribe(id=id, headers={**headers, "receipt": receipt})
-        self.await_receipt(receipt)
-
-    def ack(self, message: Frame, transaction: str | None = None, *, refuses: bool = False) -> None:
-        """Acknowledges or refuses as the version wants it, and waits for the receipt."""
-        verb = self.connection.nack if refuses else self.connection.ack
-        receipt = self.new_receipt()
-        headers = message.headers
-        if self.version == "1.2":
-            verb(headers["ack"], transaction=transaction, receipt=receipt)
-        elif self.version == "1.1":
-            verb(headers["message-id"], headers["subscription"], transaction=transaction, receipt=receipt)
-        else:
-            verb(headers["message-id"], transaction=transaction, receipt=receipt)
-        self.await_receipt(receipt)
-
-    def next(self) -> Frame:
-        """The next message."""
-        return self.listener.messages.get(timeout=WAIT_S)
+    def messages(self, count: int) -> list[Frame]:
+        """The next messages."""
+        return [self.listener.messages.get(timeout=WAIT_S) for _ in range(count)]
 
     def bodies(self, count: int) -> list[Any]:
         """The bodies of the next messages."""
-        return [self.next().body for _ in range(count)]
+        return [message.body for message in self.messages(count)]
 
     def nothing_waits(self) -> None:
         """The broker carried out everything sent so far, and no message came."""
-        receipt = self.new_receipt()
-        self.connection.begin(transaction=receipt, headers={"receipt": receipt})
-        self.await_receipt(receipt)
+        self.ask("begin", f"nothing-{next(_NUMBERS)}")
         assert self.listener.messages.empty(), self.listener.messages.get().body
+
+    def close(self) -> None:
+        """Says DISCONNECT and waits for its receipt and the end, unless it has ended."""
+        if self.connection.is_connected():
+            self.ask("disconnect")
+            assert self.listener.gone.wait(WAIT_S)
