@@ -15,7 +15,7 @@ from random import Random
 from threading import Thread
 from typing import TypeAlias
 
-from tests.e2e.kill_ledger import Key, Ledger
+from tests.e2e.kill_ledger import Key, Ledger, Session
 from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.frames import ServerFrame
 from tests.kit.process import WAIT_S
@@ -50,15 +50,12 @@ Live: TypeAlias = Callable[["Actor", StompSocket], None]
 
 
 class Actor(Thread):
-    """One client, which is connected, and from its start lives like this. ``trouble`` is what went wrong beside its
-    connection's end.
-    """
+    """One client, which is connected, and from its start lives like this."""
 
     def __init__(self, name: str, ledger: Ledger, seed: int, live: Live, port: int) -> None:
         super().__init__(name=name, daemon=True)
         self.ledger = ledger
         self.random = Random(f"{seed} {name}")
-        self.trouble: str | None = None
         self.client = connected(port)
         self._live = live
 
@@ -67,8 +64,8 @@ class Actor(Thread):
             self._live(self, self.client)
         except (OSError, Closed, HTTPException):
             return
-        except Exception as error:  # a thread has nobody to raise to: the round asks afterwards
-            self.trouble = f"{self.name}: {error!r}"
+        except Exception as error:  # a thread has nobody to raise to
+            self.ledger.note(f"{self.name}: {error!r}")
         finally:
             self.client.close()
 
@@ -91,23 +88,6 @@ def produce(actor: Actor, client: StompSocket, *, destination: str, queues: Sequ
             actor.ledger.sent(Key(queue, actor.name, number) for queue in queues)
 
 
-def commit(actor: Actor, client: StompSocket, *, queues: Sequence[str]) -> None:
-    """Sends to several queues in one transaction."""
-    numbers = itertools.count(1)
-    while True:
-        group = next(_groups)
-        sends = [
-            Key(queue, actor.name, next(numbers), group)
-            for _ in range(actor.random.choice((1, 1, 2, 6, 60)))
-            for queue in queues
-        ]
-        actor.ledger.sending(sends)
-        actor.ledger.committing(group, sends, [])
-        client.raw(transaction(group, sends, ()))
-        assert client.expect("RECEIPT").header("receipt-id") == str(group)
-        actor.ledger.committed(group)
-
-
 @dataclass
 class Unfinished:
     """What a producer knows when its broker is killed, and takes up again in its next life."""
@@ -120,22 +100,24 @@ class Unfinished:
     duplicate_count: int = 0
 
 
-def commit_again(actor: Actor, client: StompSocket, *, queue: str, unfinished: Unfinished) -> None:
-    """Sends each transaction under an id, and once more to the broker's next life when it was not confirmed: a message
-    that comes twice breaks a promise.
+def commit(actor: Actor, client: StompSocket, *, queues: Sequence[str], again: Unfinished | None = None) -> None:
+    """Sends to several queues in one transaction. With ``again`` it has an id, and is sent once more to the broker's
+    next life when it was not confirmed: a message that comes twice breaks a promise.
     """
+    unfinished = again or Unfinished()
     unfinished.repeated_count += bool(unfinished.sends)
     while True:
         if not unfinished.sends:
             unfinished.group = next(_groups)
-            count = actor.random.choice((1, 2, 6, 60))
+            count = actor.random.choice((1, 1, 2, 6, 60))
             unfinished.sends = [
-                Key(queue, actor.name, next(unfinished.numbers), unfinished.group) for _ in range(count)
+                Key(queue, actor.name, next(unfinished.numbers), unfinished.group)
+                for _ in range(count)
+                for queue in queues
             ]
-            actor.ledger.sending(unfinished.sends)
             actor.ledger.committing(unfinished.group, unfinished.sends, [])
         group = unfinished.group
-        ids: dict[str, object] = {"_AMQ_DUPL_ID": f"{actor.name}-{group}", "digest": len(unfinished.sends)}
+        ids = {"_AMQ_DUPL_ID": f"{actor.name}-{group}", "digest": len(unfinished.sends)} if again else {}
         client.raw(transaction(group, unfinished.sends, (), **ids))
         receipt = client.expect("RECEIPT")
         assert receipt.header("receipt-id") == str(group)
@@ -165,7 +147,7 @@ def consume(
     leaves out some.
     """
     queue = destination.removeprefix("/queue/").rpartition("::")[2]
-    session = actor.ledger.open_session(queue)
+    session = Session()
     client.subscribe(destination, ack="client" if cumulative else "client-individual")
     receipts = itertools.count(1)
     waiting: dict[str, list[Key]] = {}
@@ -192,7 +174,7 @@ def consume(
 
 def move(actor: Actor, client: StompSocket, *, source: str, target: str) -> None:
     """Acknowledges what it takes from one queue in the transaction that sends it to another."""
-    session = actor.ledger.open_session(source)
+    session = Session()
     client.subscribe(f"/queue/{source}")
     while True:
         group = next(_groups)
@@ -202,9 +184,7 @@ def move(actor: Actor, client: StompSocket, *, source: str, target: str) -> None
         for key in acks:
             actor.ledger.delivered(session, key)
         sends = [Key(target, key.producer, key.number, group) for key in acks]
-        actor.ledger.sending(sends)
-        actor.ledger.acknowledging(session, acks)
-        actor.ledger.committing(group, sends, acks)
+        actor.ledger.committing(group, sends, acks, session)
         client.raw(transaction(group, sends, taken))
         client.await_receipt(str(group))
         actor.ledger.committed(group)
@@ -213,7 +193,7 @@ def move(actor: Actor, client: StompSocket, *, source: str, target: str) -> None
 def read_to_the_end(port: int, ledger: Ledger, destination: str) -> None:
     """Reads what a queue holds, acknowledging nothing. A last message of our own says that it was all."""
     queue = destination.removeprefix("/queue/").rpartition("::")[2]
-    session = ledger.open_session(queue)
+    session = Session()
     with connected(port) as client:
         client.subscribe(destination)
         client.ask("SEND", {"destination": destination}, b"the end")
@@ -234,7 +214,7 @@ class Seen:
     keys: list[Key] = field(default_factory=list)
 
 
-def replay(_: Actor, client: StompSocket, *, seen: Seen) -> None:
+def replay(_: Actor | None, client: StompSocket, *, seen: Seen) -> None:
     """Replays on from where ``seen`` ends; returns when the broker says that this was everything, if it is asked to."""
     bookmark = seen.bookmarks[-1] if seen.bookmarks else "EPOCH"
     destination = f"/queue/{seen.queue}"

@@ -7,6 +7,7 @@ may have happened or not, and the ledger accepts either, but not half of it, and
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,29 +55,27 @@ class Group:
 class Session:
     """One consumer: the last number it saw of each producer."""
 
-    number: int
-    queue: str
+    number: int = field(default_factory=itertools.count(1).__next__)
     last_by_producer: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
 class Ledger:
-    """Filled by many threads; ``violations`` are sentences, empty when every promise was kept."""
+    """Filled by many threads; ``problems`` are sentences, empty when every promise was kept and nothing else went
+    wrong.
+    """
 
     round: int = 1
     is_end: bool = False
     fates: dict[Key, Fate] = field(default_factory=dict)
     groups: dict[int, Group] = field(default_factory=dict)
-    violations: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     delivered_count: int = 0
-    _sessions: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def open_session(self, queue: str) -> Session:
-        """A consumer subscribes."""
-        with self._lock:
-            self._sessions += 1
-            return Session(self._sessions, queue)
+    def note(self, problem: str) -> None:
+        """Something is not as it should be in this round."""
+        self.problems.append(f"round {self.round}: {problem}")
 
     # ---- what clients ask for and are promised ---------------------------------------------------
 
@@ -104,8 +103,11 @@ class Ledger:
             for key in keys:
                 self.fates[key].settled_round = self.round
 
-    def committing(self, number: int, sends: list[Key], acks: list[Key]) -> None:
-        """A COMMIT leaves."""
+    def committing(self, number: int, sends: list[Key], acks: list[Key], session: Session | None = None) -> None:
+        """A transaction leaves, with its SENDs, the session's ACKs and the COMMIT."""
+        self.sending(sends)
+        if session is not None:
+            self.acknowledging(session, acks)
         with self._lock:
             self.groups[number] = Group(self.round, sends, acks)
             for key in acks:
@@ -126,14 +128,14 @@ class Ledger:
             self.delivered_count += 1
             fate = self.fates.get(key)
             if fate is None:
-                self._violated(f"{key} was delivered and never sent")
+                self.note(f"{key} was delivered and never sent")
                 return
             last = session.last_by_producer.get(key.producer, 0)
             if key.number <= last:
-                self._violated(f"{key} was delivered after number {last} of its producer")
+                self.note(f"{key} was delivered after number {last} of its producer")
             session.last_by_producer[key.producer] = max(last, key.number)
             if fate.settled_round:
-                self._violated(f"{key} was delivered, but its ACK was receipted in round {fate.settled_round}")
+                self.note(f"{key} was delivered, but its ACK was receipted in round {fate.settled_round}")
             if fate.ack_group and fate.ack_session != session.number:
                 self.groups[fate.ack_group].refuted.add(key)
                 fate.ack_group = 0
@@ -150,28 +152,25 @@ class Ledger:
             if fate.seen_at_end or fate.ack_session or fate.settled_round:
                 continue
             if fate.promised:
-                self._violated(f"{key} is lost: its SEND was receipted in round {fate.round}")
+                self.note(f"{key} is lost: its SEND was receipted in round {fate.round}")
             elif fate.seen:
-                self._violated(f"{key} is lost: it had been delivered, sent in round {fate.round}")
+                self.note(f"{key} is lost: it had been delivered, sent in round {fate.round}")
         for number, group in self.groups.items():
             seen = [key for key in group.sends if self.fates[key].seen]
             what = f"transaction {number} of round {group.round}"
             if seen and len(seen) != len(group.sends):
                 missing = sorted(set(group.sends) - set(seen))
-                self._violated(f"{what} is torn: {len(seen)} of {len(group.sends)} messages came, without {missing[0]}")
+                self.note(f"{what} is torn: {len(seen)} of {len(group.sends)} messages came, without {missing[0]}")
             happened = bool(seen) or group.promised
             if happened and group.refuted:
-                self._violated(f"{what} happened, but {min(group.refuted)}, acknowledged in it, came again")
+                self.note(f"{what} happened, but {min(group.refuted)}, acknowledged in it, came again")
             if not happened and group.acks and len(group.refuted) != len(group.acks):
                 missing = sorted(set(group.acks) - group.refuted)
-                self._violated(f"{what} did not happen, but {missing[0]}, acknowledged in it, is gone")
+                self.note(f"{what} did not happen, but {missing[0]}, acknowledged in it, is gone")
         groups_by_message: dict[tuple[str, str, int], list[int]] = defaultdict(list)
         for key, fate in self.fates.items():
             if fate.seen:
                 groups_by_message[key[:3]].append(key.group)
         for name, groups in groups_by_message.items():
             if len(groups) > 1:
-                self._violated(f"{name} was moved by several transactions: {groups}")
-
-    def _violated(self, text: str) -> None:
-        self.violations.append(f"round {self.round}: {text}")
+                self.note(f"{name} was moved by several transactions: {groups}")

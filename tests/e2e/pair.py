@@ -30,13 +30,7 @@ class Member(BrokerProcess):
     def await_state(self, wanted: str) -> None:
         """Waits until it is ``ready``, or waits for something in which these words are."""
         self.eventually(wanted, lambda: self.state, lambda state: wanted in state)
-        self.ports = {}
-        self.await_ports()
-
-    def await_ports(self) -> None:
-        """Notes the ports that it said last."""
-        for match in re.finditer(r"^\S+Z BRK-1002 acceptor=(\S+) listening on \S+:(\d+) for ", self.said, re.MULTILINE):
-            self.ports[match[1]] = int(match[2])
+        self.note_ports()
 
     def readiness(self) -> tuple[int, str]:
         """The status of /health/ready, and the reason."""

@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.e2e.kill_log import problems_of_log
-from tests.e2e.kill_pairs import PairKillRun
-from tests.e2e.kill_rounds import KillRun
+from tests.e2e.kill_rounds import KillRun, PairKillRun
 
 
 def main() -> int:
@@ -37,11 +36,11 @@ def main() -> int:
         )
         run.run(options.kills)
         if options.retention and not options.pair:
-            run.trouble += problems_of_log(folder, run.ledger, run.replays)
+            run.ledger.problems += problems_of_log(folder, run.ledger, run.replays)
         print(run.summary(), flush=True)
-        for problem in run.problems[:50]:
+        for problem in run.ledger.problems[:50]:
             print(f"  {problem}")
-        if run.problems:
+        if run.ledger.problems:
             print(f"  the files are in {folder}")
             return 1
         shutil.rmtree(folder)

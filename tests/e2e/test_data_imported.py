@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.data_command import END, FIRST, a_line, data, lines
 from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
-from tests.e2e.turnstile import Turnstile
+from tests.e2e.turnstile import turnstile
 from tests.kit.client import StompSocket, connected
 from tests.kit.http import ask
 from tests.kit.process import WAIT_S, BrokerProcess
@@ -243,16 +243,16 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
     path = tmp_path / "in.jsonl"
     path.write_text(FIRST + "".join(_some("jobs", 2000)) + END, "utf-8")
     notes = Path(f"{path}.imported")
-    with Turnstile(0) as gate:
+    with turnstile(0) as gate:
         with a_broker(tmp_path, "new", _jobs("")) as broker:
             gate.to_port = broker.ports["http"]
-            gate.let(2)
+            gate.free.release(2)
             command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", gate.url]
             with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-                gate.await_one(WAIT_S)  # two requests were answered, and the third is made
+                assert gate.waiting.acquire(timeout=WAIT_S)  # two requests were answered, and the third is made
                 broker.code_expected = -signal.SIGKILL
                 broker.kill()
-                gate.let(1)
+                gate.free.release(1)
                 _, errors = process.communicate(timeout=WAIT_S)
             assert process.returncode == 1
             assert errors.startswith("artemis-py: ")
@@ -261,7 +261,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
             gate.to_port = broker.ports["http"]
             assert rows(broker, "queues")["jobs"]["messageCount"] == 1000
             notes.write_text(json.dumps({**json.loads(noted), "lines": 501}), "utf-8")  # as if no answer had come
-            gate.let(100)
+            gate.free.release(100)
             told = data("imp", path, "--url", gate.url)
             assert told.returncode == 0, told.stderr
             assert "(500 places got them in an earlier import)" in told.stdout

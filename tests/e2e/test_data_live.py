@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.data_command import BINARY, LARGE, a_broker, data, lines, noted_by, send_many_things, take
-from tests.e2e.turnstile import Turnstile
+from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected, frame
 from tests.kit.forks import run_text
 from tests.kit.http import ask
@@ -168,16 +168,16 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
     """An export that has made so many requests more, and waits for the answer to the next one."""
     command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", gate.url, "--output", str(path)]
-    gate.let(requests)
+    gate.free.release(requests)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        gate.await_one(WAIT_S)
+        assert gate.waiting.acquire(timeout=WAIT_S)
         yield process
 
 
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 12_000)
         _fill(broker, 0, 10, "later")
         counts = []
@@ -190,7 +190,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
         assert 0 < counts[0] < counts[1] < counts[2] < 12_000
         told = data("exp", "--url", broker.url, "--output", path)
         assert f"{path}.progress is about the export from {gate.url}; remove both" in told.stderr
-        gate.let(100)
+        gate.free.release(100)
         told = data("exp", "--url", gate.url, "--output", path)
         assert told.returncode == 0, told.stderr
         assert f"continued after {counts[2]:,} messages" in told.stderr
@@ -201,12 +201,12 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
 def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000)
         with _exporting(gate, path, FIRST_REQUESTS + 1) as process:
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.stderr == f"artemis-py: {path}.part is being written by another export\n"
-            gate.let(100)
+            gate.free.release(100)
             assert process.wait(WAIT_S) == 0
     _has_each_once(path, 3001)
 
@@ -223,14 +223,14 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
     broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
-    with Turnstile(0) as gate:
+    with turnstile(0) as gate:
         try:
             broker.await_ready()
             gate.to_port = broker.ports["http"]
             _fill(broker, 0, 12_000)
             with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
                 broker.kill()
-                gate.let(1)
+                gate.free.release(1)
                 _, errors = process.communicate(timeout=WAIT_S)
         finally:
             broker.kill()
@@ -240,7 +240,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
         assert 0 < before < 12_000
         with running(text, place) as broker:
             gate.to_port = broker.ports["http"]
-            gate.let(100)
+            gate.free.release(100)
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.returncode == 0, told.stderr
             assert f"continued after {before:,} messages" in told.stderr
@@ -301,12 +301,12 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
     text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, Turnstile(broker.ports["http"]) as gate:
+    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
         _fill(broker, 0, 3000, "gone")
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
             command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", broker.url]
             subprocess.run(command, check=True, capture_output=True)
-            gate.let(100)
+            gate.free.release(100)
             _, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors
         assert "queue gone was deleted meanwhile" in errors

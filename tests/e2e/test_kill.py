@@ -12,8 +12,7 @@ import pytest
 
 from tests.e2e.kill_ledger import Key, Ledger, Session
 from tests.e2e.kill_log import problems_of_log
-from tests.e2e.kill_pairs import PairKillRun
-from tests.e2e.kill_rounds import KillRun
+from tests.e2e.kill_rounds import KillRun, PairKillRun
 from tests.kit.process import LONG
 
 KILLS = 20
@@ -31,7 +30,7 @@ def test_no_promise_is_broken(tmp_path: Path, seed: int, kills: int, capsys: pyt
     """And the run exercises what it is for."""
     run = KillRun(tmp_path, seed)
     run.run(kills)
-    assert run.problems == [], run.summary()
+    assert run.ledger.problems == [], run.summary()
     assert run.tally.restarts_that_recovered > kills // 2, run.summary()
     assert run.tally.rounds_with_pages > kills // 4, run.summary()
     assert run.unfinished.repeated_count > kills // 4, run.summary()
@@ -45,7 +44,7 @@ def test_no_promise_is_broken(tmp_path: Path, seed: int, kills: int, capsys: pyt
 def test_the_retained_log_tells_the_same(tmp_path: Path, seed: int) -> None:
     run = KillRun(tmp_path, seed, retention=True)
     run.run(RETAINED_KILLS)
-    assert run.problems == [], run.summary()
+    assert run.ledger.problems == [], run.summary()
     assert any((tmp_path / "kept").iterdir()), "nothing was retained"
     assert all(len(seen.keys) > RETAINED_KILLS for seen in run.replays), run.summary()
     assert problems_of_log(tmp_path, run.ledger, run.replays) == []
@@ -61,7 +60,7 @@ def test_no_promise_is_broken_by_a_pair(
     """And every takeover reads the journal."""
     run = PairKillRun(tmp_path, seed)
     run.run(kills)
-    assert run.problems == [], run.summary()
+    assert run.ledger.problems == [], run.summary()
     cut_short = run.tally.kills_while_starting
     assert run.tally.restarts_that_recovered >= kills - 1 - cut_short, run.summary()
     assert len(run.gaps) >= kills - 1 - 2 * cut_short, run.summary()  # neither is measured, nor what comes after it
@@ -87,7 +86,7 @@ def ledger_with(*keys: Key, promised: bool = True) -> Ledger:
 
 def read(ledger: Ledger, *keys: Key) -> Session:
     """New consumers, one for each queue, get these. Returns the last of them."""
-    sessions = {key.queue: ledger.open_session(key.queue) for key in keys}
+    sessions = {key.queue: Session() for key in keys}
     for key in keys:
         ledger.delivered(sessions[key.queue], key)
     return sessions[keys[-1].queue]
@@ -99,7 +98,7 @@ def read_at_end(ledger: Ledger, *keys: Key) -> list[str]:
     if keys:
         read(ledger, *keys)
     ledger.judge()
-    return ledger.violations
+    return ledger.problems
 
 
 def test_kept_promises_are_no_violations() -> None:
@@ -148,41 +147,33 @@ def test_what_nobody_sent_is_seen() -> None:
 
 
 def test_half_a_transaction_is_seen() -> None:
-    ledger = ledger_with(LEFT, RIGHT, promised=False)
+    ledger = Ledger()
     ledger.committing(7, [LEFT, RIGHT], [])
     assert "is torn: 1 of 2" in read_at_end(ledger, LEFT)[0]
 
 
 def test_a_transaction_that_moved_and_did_not_take_is_seen() -> None:
     ledger = ledger_with(ONE)
-    moving(ledger, ONE, COPY)
+    ledger.committing(8, [COPY], [ONE], read(ledger, ONE))
     assert "happened, but" in read_at_end(ledger, ONE, COPY)[0]
 
 
 def test_a_transaction_that_took_and_did_not_move_is_seen() -> None:
     ledger = ledger_with(ONE)
-    moving(ledger, ONE, COPY)
+    ledger.committing(8, [COPY], [ONE], read(ledger, ONE))
     assert "did not happen, but" in read_at_end(ledger)[0]
 
 
 def test_a_transaction_that_did_not_happen_is_fine() -> None:
     ledger = ledger_with(ONE)
-    moving(ledger, ONE, COPY)
+    ledger.committing(8, [COPY], [ONE], read(ledger, ONE))
     assert read_at_end(ledger, ONE) == []
 
 
 def test_a_message_moved_twice_is_seen() -> None:
     ledger = ledger_with(ONE)
-    moving(ledger, ONE, COPY)
+    ledger.committing(8, [COPY], [ONE], read(ledger, ONE))
     again = COPY._replace(group=9)
-    moving(ledger, ONE, again)
-    violations = read_at_end(ledger, COPY, again)
-    assert any("was moved by several transactions: [8, 9]" in text for text in violations)
-
-
-def moving(ledger: Ledger, key: Key, copy: Key) -> None:
-    """A transaction takes one message and sends another; its COMMIT is not answered."""
-    session = read(ledger, key)
-    ledger.sending([copy])
-    ledger.acknowledging(session, [key])
-    ledger.committing(copy.group, [copy], [key])
+    ledger.committing(9, [again], [ONE], read(ledger, ONE))
+    problems = read_at_end(ledger, COPY, again)
+    assert any("was moved by several transactions: [8, 9]" in text for text in problems)

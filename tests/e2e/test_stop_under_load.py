@@ -25,7 +25,7 @@ def test_many_stops_under_load(tmp_path: Path, seed: int, stops: int) -> None:
     """Once a turn ran after the store was closed, in six of twenty stops."""
     run = KillRun(tmp_path, seed, retention=True, stops=True)
     run.run(stops)
-    assert run.problems == [], run.summary()
+    assert run.ledger.problems == [], run.summary()
     assert run.ledger.delivered_count > 100 * stops, run.summary()
 
 

@@ -108,13 +108,21 @@ def retained(folder: Path, limits: str = 'unit="DAYS" period="1"') -> str:
     return f"<journal-retention-directory {limits}>{folder / 'kept'}</journal-retention-directory>"
 
 
-def eventually(what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S) -> Value:
-    """Asks until the answer is a wanted one and returns it; fails with the last answer."""
+def eventually(
+    what: str,
+    probe: Callable[[], Value],
+    wanted: Callable[[Value], bool],
+    wait_s: float = WAIT_S,
+    broker: BrokerProcess | None = None,
+) -> Value:
+    """Asks until the answer is a wanted one and returns it; fails with the last answer, or when the broker ends."""
     until = time.monotonic() + wait_s
     while True:
         seen = probe()
         if wanted(seen):
             return seen
+        if broker is not None and (code := broker.process.poll()) is not None:
+            raise AssertionError(f"{what}: the broker ended with {code}: {broker.said}")
         assert time.monotonic() < until, f"{what}: still {seen!r} after {wait_s:g} s"
         time.sleep(POLL_S)
 
@@ -189,6 +197,10 @@ class BrokerProcess:
             else:
                 self.process = Forked(arguments, *streams, environment=environment, folder=folder)
         self.ports: dict[str, int] = {}
+        self.port = 0
+        """Of the acceptor named stomp."""
+        self.url = ""
+        """Of the acceptor named http."""
         self.code_expected = 0
         """How it ends; a test that kills it says so here."""
 
@@ -200,31 +212,19 @@ class BrokerProcess:
     def await_ready(self, wait_s: float = WAIT_S) -> None:
         """Waits until it says that it is ready, and notes its ports by acceptor."""
         self.eventually("ready", lambda: self.said, lambda text: _READY.search(text) is not None, wait_s)
+        self.note_ports()
+
+    def note_ports(self) -> None:
+        """Those that it has said by now."""
         self.ports = {match["name"]: int(match["port"]) for match in _LISTENING.finditer(self.said)}
-
-    @property
-    def port(self) -> int:
-        """The port of the acceptor named stomp."""
-        return self.ports["stomp"]
-
-    @property
-    def url(self) -> str:
-        """The acceptor named http."""
-        return f"http://{LOOPBACK}:{self.ports['http']}"
+        self.port = self.ports.get("stomp", 0)
+        self.url = f"http://{LOOPBACK}:{self.ports.get('http', 0)}"
 
     def eventually(
         self, what: str, probe: Callable[[], Value], wanted: Callable[[Value], bool], wait_s: float = WAIT_S
     ) -> Value:
         """Like the function of this name; fails at once when the process has ended."""
-
-        def probe_alive() -> Value:
-            seen = probe()
-            if not wanted(seen):
-                code = self.process.poll()
-                assert code is None, f"{what}: the broker ended with {code}: {self.said}"
-            return seen
-
-        return eventually(what, probe_alive, wanted, wait_s)
+        return eventually(what, probe, wanted, wait_s, self)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ends it in good order; returns its exit code. Fails when it does not end."""
