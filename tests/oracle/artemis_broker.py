@@ -1,31 +1,24 @@
-"""A real Apache Artemis, when its distribution is at hand: one small JVM, counted through management messages."""
+"""A real Apache Artemis, when its distribution is at hand: one small JVM."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from tests.oracle.brokers import BrokerUnderTest, Counts, free_ports, stop, wait_until_listening
-from tests.oracle.client import WAIT_S, Client, Frame
+from tests.kit.ports import free_ports
+from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, stop, under_test, wait_until_listening
 from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
 
-START_S = 90.0
+START_S = 120.0
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
-MANAGEMENT = "activemq.management"
-REPLIES = "oracle.replies"
-LISTINGS_MAX = 20
+LOG = Path("log", "artemis.log")
+"""What it prints, in its folder."""
+ABSENT = "no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java"
 
-_COLUMNS = {
-    "messages": "messageCount", "delivering": "deliveringCount", "scheduled": "scheduledCount",
-    "added": "messagesAdded", "acknowledged": "messagesAcked", "killed": "messagesKilled",
-    "expired": "messagesExpired", "consumers": "consumerCount",
-}  # fmt: skip
 _BOOTSTRAP = """\
 <broker xmlns="http://activemq.apache.org/schema">
   <jaas-security domain="oracle"/>
@@ -45,78 +38,25 @@ def artemis_home() -> Path | None:
     return usable[-1] if usable else None
 
 
-class ArtemisBroker(BrokerUnderTest):
-    """Counts and operations by management messages over STOMP (Artemis manual, "Management")."""
-
-    name = "artemis"
-    quiet_s = 0.3
-    counts_twice = True
-
-    def __init__(self, ports: dict[str, int]) -> None:
-        super().__init__(ports)
-        self._client = Client(ports["stomp"], "1.2")
-        self._client.send("CONNECT", {"accept-version": "1.2", "host": "oracle", "heart-beat": "0,0"})
-        assert self._client.answer().command == "CONNECTED"
-        headers = {"destination": REPLIES, "id": "replies", "ack": "auto", "subscription-type": "ANYCAST"}
-        assert self._client.request("SUBSCRIBE", headers).command == "RECEIPT"
-
-    def counts(self, kind: str, name: str) -> Counts | None:
-        row = self._row("listQueues" if kind == "queue" else "listAddresses", name)
-        if row is None:
-            return None
-        if kind == "address":
-            shown = {"routed": "routedMessageCount", "unrouted": "unRoutedMessageCount"}
-            return {key: self._ask(f"address.{name}", attribute=attribute) for key, attribute in shown.items()}
-        found = {key: int(row[column]) for key, column in _COLUMNS.items()}
-        # Artemis counts what a ring gave up, but shows it nowhere.
-        left = sum(found[key] for key in ("acknowledged", "killed", "expired", "messages"))
-        return {**found, "replaced": found["added"] - left}
-
-    def _row(self, operation: str, name: str) -> dict[str, Any] | None:
-        options = json.dumps({"field": "name", "operation": "EQUALS", "value": name})
-        for _ in range(LISTINGS_MAX):
-            reply = self._request("broker", operation, options, 1, 10)
-            # A listing fails when a queue is deleted under it.
-            if reply.headers.get("_AMQ_OperationSucceeded") == "true":
-                rows = json.loads(json.loads(reply.body)[0])["data"]
-                return rows[0] if rows else None
-        raise AssertionError(f"{operation} failed {LISTINGS_MAX} times: {reply}")
-
-    def operate(self, operation: str, queue: str, *arguments: int) -> None:
-        if operation == "resize":
-            self._ask("broker", "updateQueue", json.dumps({"name": queue, "ring-size": arguments[0]}))
-        else:
-            self._ask(f"queue.{queue}", operation)
-
-    def _ask(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Any:
-        reply = self._request(resource, operation, *arguments, attribute=attribute)
-        assert reply.headers.get("_AMQ_OperationSucceeded") == "true", f"{resource} {operation}{attribute}: {reply}"
-        return json.loads(reply.body)[0] if reply.body else None
-
-    def _request(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Frame:
-        headers = {"destination": MANAGEMENT, "reply-to": REPLIES, "_AMQ_ResourceName": resource}
-        headers["_AMQ_Attribute" if attribute else "_AMQ_OperationName"] = attribute or operation
-        self._client.send("SEND", headers, json.dumps(arguments).encode())
-        reply = self._client.message(WAIT_S)
-        assert reply is not None, f"no answer to {resource} {operation}{attribute}"
-        return reply
+@contextmanager
+def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[BrokerUnderTest]:
+    """A real Artemis with the configuration of a profile, from its first open port to its end."""
+    ports = dict(zip(ACCEPTORS, free_ports(len(ACCEPTORS)), strict=True))
+    with artemis_running(broker_xml(profile, ports), folder, home, ports.values()):
+        yield under_test(ARTEMIS, ports)
 
 
 @contextmanager
-def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[ArtemisBroker]:
-    """A real Artemis with the configuration of a profile, from its first open port to its end."""
-    ports = free_ports(tuple(ACCEPTORS))
-    process = start_artemis(broker_xml(profile, ports, ACCEPTORS), folder, home)
+def artemis_running(
+    text: str, folder: Path, home: Path, ports: Iterable[int], bootstrap: str = _BOOTSTRAP, options: Sequence[str] = ()
+) -> Iterator[None]:
+    """A real Artemis as ``start_artemis`` makes it, from its first open port to its end."""
+    process = start_artemis(text, folder, home, bootstrap, options)
     try:
-        wait_until_listening(process, ports, START_S, log_of(folder))
-        yield ArtemisBroker(ports)
+        wait_until_listening(process, ports, START_S, folder / LOG)
+        yield
     finally:
         stop(process)
-
-
-def log_of(folder: Path) -> Path:
-    """What it prints."""
-    return folder / "log" / "artemis.log"
 
 
 def start_artemis(
@@ -131,7 +71,7 @@ def start_artemis(
     (etc / "broker.xml").write_text(text)
     (etc / "bootstrap.xml").write_text(bootstrap.format(folder=etc))
     (etc / "management.xml").write_text(_MANAGEMENT)
-    with log_of(folder).open("ab") as output:
+    with (folder / LOG).open("ab") as output:
         return subprocess.Popen(
             java_command(folder, home, *options),
             cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,

@@ -13,7 +13,6 @@ ACCEPTORS = {
     "impatient": "protocols=STOMP;connectionTtl=1000;connectionTtlMin=300",
     "numbered": "protocols=STOMP;stompEnableMessageId=true;disableStompServerHeader=true",
 }
-ACCEPTORS_OF_OURS = {"http": "protocols=HTTP"}
 
 _TEMPLATE = """\
 <?xml version="1.0"?>
@@ -52,13 +51,13 @@ class Profile:
     scenarios: tuple[Scenario, ...]
 
 
-def broker_xml(profile: Profile, ports: Mapping[str, int], acceptors: Mapping[str, str]) -> str:
-    """The configuration of one profile."""
+def broker_xml(profile: Profile, ports: Mapping[str, int]) -> str:
+    """The configuration of one profile; the ports by acceptor."""
     return _TEMPLATE.format(
         scan_ms=profile.scan_ms,
         acceptors="\n".join(
             f'<acceptor name="{name}">tcp://127.0.0.1:{ports[name]}?{params}</acceptor>'
-            for name, params in acceptors.items()
+            for name, params in ACCEPTORS.items()
         ),
         diverts="\n".join(piece for scenario in profile.scenarios for piece in scenario.diverts),
         addresses="\n".join(piece for scenario in profile.scenarios for piece in scenario.addresses),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.oracle.artemis_broker import CACHE, artemis_broker
-from tests.oracle.recording import load, record, store, versions
+from tests.oracle.recording import record, recordings, store
 from tests.oracle.table import PROFILES
 
 WAIT_S: Final = 5.0
@@ -53,7 +53,7 @@ def main() -> int:
         return 1
     for home in found:
         version = home.name.removeprefix("apache-artemis-")
-        before = load(version) if version in versions() else {}
+        before = recordings().get(version, {})
         records = record_all(home)
         store(version, records)
         print(f"Artemis {version}: {len(records)} scenarios")

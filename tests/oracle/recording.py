@@ -13,18 +13,16 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import Mock
 
-from tests.oracle import scenario_run
-from tests.oracle.brokers import BrokerUnderTest, Counts
+from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, Counts
 from tests.oracle.client import Client, Ended, Frame
 from tests.oracle.scenario import Scenario
-from tests.oracle.scenario_run import ScenarioRun
-from tests.oracle.steps import play
+from tests.oracle.steps import perform
 
 FOLDER: Final = Path(__file__).parent / "answers"
 """One file for each version of Artemis: a line for each scenario."""
@@ -33,29 +31,23 @@ _TIME: Final = re.compile(rb"\d{13}")
 _PACKED_BYTES: Final = 256
 """Bodies from this size on are compressed."""
 _ENDS: Final = {"Ended": Ended, "ConnectionResetError": ConnectionResetError, "BrokenPipeError": BrokenPipeError}
+_STALE: Final = "the recording has {}, and the scenario asks for {}: `make oracle` records it anew"
 
-Events = list[list[Any]]
-"""What happened, in order: the kind, and what belongs to it."""
+Event = list[Any]
+"""What happened: the kind, and what belongs to it."""
 
 
 class StaleError(Exception):
     """A scenario does something that was not recorded."""
 
-    def __init__(self, wanted: object, recorded: object) -> None:
-        super().__init__(
-            f"the recording has {recorded}, and the scenario asks for {wanted}: `make oracle` records it anew"
-        )
 
-
-def versions() -> list[str]:
-    """The versions of Artemis that were recorded."""
-    return sorted(path.stem for path in FOLDER.glob("*.jsonl"))
-
-
-def load(version: str) -> dict[str, dict[str, Any]]:
-    """The recordings of a version, by the names of scenarios."""
-    lines = (FOLDER / f"{version}.jsonl").read_text(encoding="utf-8").splitlines()
-    return {record["scenario"]: record for record in map(json.loads, lines)}
+def recordings() -> dict[str, dict[str, dict[str, Any]]]:
+    """What was recorded, by the version of Artemis and the name of the scenario."""
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.jsonl"))}
+    return {
+        version: {record["scenario"]: record for record in map(json.loads, text.splitlines())}
+        for version, text in texts.items()
+    }
 
 
 def store(version: str, records: dict[str, dict[str, Any]]) -> None:
@@ -65,98 +57,91 @@ def store(version: str, records: dict[str, dict[str, Any]]) -> None:
     (FOLDER / f"{version}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _failure(scenario: Scenario, broker: BrokerUnderTest, wait_s: float, *, waits: bool = True) -> str:
+    """The step that fails, without what differs from run to run; empty if none does."""
+    try:
+        perform(scenario.steps, broker, wait_s, waits=waits)
+    except AssertionError as error:
+        return re.sub(r"\d{6,}|[0-9a-f-]{36}", "#", str(error).partition(": ")[0])
+    return ""
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(_TIME.sub(b"#", data)).hexdigest()[:16]
+
+
 # ---- recording -------------------------------------------------------------------------------------------------------
 
 
-class _Recorder:
-    """The events of a scenario: of each connection in the order of their opening, of the broker, and of the clock."""
-
-    def __init__(self) -> None:
-        self.connections: list[Events] = []
-        self.broker: Events = []
-        self.clock: list[int] = []
-
-    def now_ms(self) -> int:
-        self.clock.append(scenario_run.wall_ms())
-        return self.clock[-1]
-
-
+@dataclass
 class _RecordingClient(Client):
-    def __init__(self, port: int, version: str, wait_s: float, events: Events) -> None:
-        super().__init__(port, version, wait_s)
-        self._events = events
+    events: list[Event] = field(default_factory=list)
 
     def write(self, data: bytes) -> None:
-        self._events.append(["write", _digest(data)])
+        self.events.append(["write", _digest(data)])
         try:
             super().write(data)
         except OSError as error:
-            self._events.append(["broken", type(error).__name__])
+            self.events.append(["broken", type(error).__name__])
             raise
 
-    def _read_frame(self, until: float) -> Frame | None:
+    def read_frame(self, until: float) -> Frame | None:
         try:
-            frame = super()._read_frame(until)
+            frame = super().read_frame(until)
         except (Ended, OSError) as error:
-            self._events.append(["end", type(error).__name__])
+            self.events.append(["end", type(error).__name__])
             raise
-        self._events.append(["none"] if frame is None else _packed(frame))
+        if frame is None:
+            self.events.append(["none"])
+            return None
+        is_short = len(frame.body) < _PACKED_BYTES
+        body = frame.body.decode("latin-1") if is_short else [base64.b85encode(zlib.compress(frame.body)).decode()]
+        self.events.append(["frame", frame.command, dict(frame.headers), body])
         return frame
 
     def read_beat(self) -> None:
         super().read_beat()
-        self._events.append(["beat"])
+        self.events.append(["beat"])
 
 
+@dataclass
 class RecordingBroker(BrokerUnderTest):
-    """A broker, and a record of what it answers."""
+    """A broker, and a record of what it answers: the events of each connection in the order of their opening, those of
+    the broker, and of the clock.
+    """
 
-    name = "artemis"
-    quiet_s = 0.3
-    counts_twice = True
+    connections: list[list[Event]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    clock: list[int] = field(default_factory=list)
 
-    def __init__(self, broker: BrokerUnderTest, recorder: _Recorder) -> None:
-        super().__init__(broker.ports)
-        self._broker = broker
-        self._recorder = recorder
+    def now_ms(self) -> int:
+        self.clock.append(super().now_ms())
+        return self.clock[-1]
 
     def open(self, acceptor: str, version: str, wait_s: float) -> Client:
-        events: Events = [["open", acceptor]]
-        self._recorder.connections.append(events)
-        return _RecordingClient(self.ports[acceptor], version, wait_s, events)
+        self.connections.append([["open", acceptor]])
+        plain = super().open(acceptor, version, wait_s)
+        return _RecordingClient(plain.socket, version, wait_s, events=self.connections[-1])
 
     def counts(self, kind: str, name: str) -> Counts | None:
-        counts = self._broker.counts(kind, name)
-        self._note(kind, name, counts)
+        counts = super().counts(kind, name)
+        self.events.append([kind, name, counts])
         return counts
 
     def operate(self, operation: str, queue: str, *arguments: int) -> None:
-        self._broker.operate(operation, queue, *arguments)
-        self._note(operation, queue, *arguments)
-
-    def _note(self, *event: Any) -> None:
-        """Whoever waits for a number asks often: the same answer again is counted."""
-        events = self._recorder.broker
-        if events and events[-1][:-1] == list(event):
-            events[-1][-1] += 1
-        else:
-            events.append([*event, 1])
+        super().operate(operation, queue, *arguments)
+        self.events.append([operation, queue, *arguments])
 
 
 def record(scenario: Scenario, broker: BrokerUnderTest, wait_s: float) -> dict[str, Any]:
     """Play a scenario on a real broker. The record has ``failure``: empty if Artemis did what the table says."""
-    recorder = _Recorder()
-    failure = ""
-    with _clock(recorder.now_ms), ScenarioRun(RecordingBroker(broker, recorder), wait_s) as run:
-        try:
-            play(scenario.steps, run)
-        except AssertionError as error:
-            failure = _shown(error)
+    recorder = RecordingBroker(broker.kind, broker.ports, broker.manager)
     return {
         "scenario": scenario.name,
-        "failure": failure,
+        "failure": _failure(scenario, recorder, wait_s),
         "connections": recorder.connections,
-        "broker": recorder.broker,
+        # Whoever waits for a number asks often: the same answer again is counted.
+        "broker": [[*event, len(list(same))] for event, same in groupby(recorder.events)],
         "clock": recorder.clock,
     }
 
@@ -164,124 +149,68 @@ def record(scenario: Scenario, broker: BrokerUnderTest, wait_s: float) -> dict[s
 # ---- playing it again ------------------------------------------------------------------------------------------------
 
 
+def _next(events: deque[Event], *wanted: object) -> Event:
+    """The next event, which begins so."""
+    event = events.popleft() if events else ["nothing more"]
+    if event[: len(wanted)] != list(wanted):
+        raise StaleError(_STALE.format(event, wanted))
+    return event
+
+
+@dataclass
 class _RecordedClient(Client):
-    def __init__(self, version: str, events: Events) -> None:
-        self.version = version
-        self.wait_s = 0.0
-        self.messages = deque()
-        self.delivered = {}
-        self.beats = 0
-        self._receipts = 0
-        self._socket = Mock()  # what is done to it was not recorded
-        self._events = deque(events)
+    events: deque[Event] = field(default_factory=deque)
 
     def write(self, data: bytes) -> None:
-        self._next("write", _digest(data))
-        if self._events and self._events[0][0] == "broken":
-            name = self._events.popleft()[1]
+        _next(self.events, "write", _digest(data))
+        if self.events and self.events[0][0] == "broken":
+            name = self.events.popleft()[1]
             raise _ENDS[name](f"the connection is closed ({name})")
 
-    def _read_frame(self, until: float) -> Frame | None:
-        event: list[Any] = self._events.popleft() if self._events else ["nothing more"]
-        match event:
-            case ["frame", command, headers, body]:
-                return Frame(command, headers, _unpacked(body))
+    def read_frame(self, until: float) -> Frame | None:
+        match event := _next(self.events):
+            case ["frame", command, headers, str(body)]:
+                return Frame(command, headers, body.encode("latin-1"))
+            case ["frame", command, headers, [packed]]:
+                return Frame(command, headers, zlib.decompress(base64.b85decode(packed)))
             case ["none"]:
                 return None
             case ["end", name]:
                 raise _ENDS[name](f"the broker closed the connection ({name})")
-        raise StaleError("a frame", event)
+        raise StaleError(_STALE.format(event, "a frame"))
 
     def read_beat(self) -> None:
-        self._next("beat")
-
-    def _next(self, *wanted: object) -> None:
-        recorded = self._events.popleft() if self._events else ["nothing more"]
-        if recorded != list(wanted):
-            raise StaleError(wanted, recorded)
+        _next(self.events, "beat")
 
 
+@dataclass
 class RecordedBroker(BrokerUnderTest):
     """Answers as Artemis did when it was recorded."""
 
-    name = "artemis"
-    quiet_s = 0.3
-    counts_twice = True
-
-    def __init__(self, recorded: dict[str, Any]) -> None:
-        super().__init__({})
-        self._connections = deque(recorded["connections"])
-        self._events = deque([list(event) for event in recorded["broker"]])
-        self._clock = deque(recorded["clock"])
+    connections: deque[deque[Event]] = field(default_factory=deque)
+    events: deque[Event] = field(default_factory=deque)
+    clock: deque[Event] = field(default_factory=deque)
 
     def now_ms(self) -> int:
-        """The date, as it was."""
-        if not self._clock:
-            raise StaleError("the date", "nothing more")
-        return int(self._clock.popleft())
+        return int(_next(self.clock, "date")[1])
 
     def open(self, acceptor: str, version: str, wait_s: float) -> Client:
-        events = self._connections.popleft() if self._connections else [["nothing more"]]
-        if events[0] != ["open", acceptor]:
-            raise StaleError(f"a connection to {acceptor}", events[0])
-        return _RecordedClient(version, events[1:])
+        events = self.connections.popleft() if self.connections else deque()
+        _next(events, "open", acceptor)
+        return _RecordedClient(Mock(), version, 0.0, events=events)  # what is done to a socket was not recorded
 
     def counts(self, kind: str, name: str) -> Counts | None:
-        counts: Counts | None = self._next(kind, name)[2]
+        counts: Counts | None = _next(self.events, kind, name)[2]
         return counts
 
     def operate(self, operation: str, queue: str, *arguments: int) -> None:
-        self._next(operation, queue, *arguments)
-
-    def _next(self, *wanted: object) -> list[Any]:
-        """The next event, which must be the wanted one; its answer and how often it came follow."""
-        event: list[Any] = self._events[0] if self._events else ["nothing more"]
-        if event[: len(wanted)] != list(wanted):
-            raise StaleError(wanted, event)
-        event[-1] -= 1
-        if not event[-1]:
-            self._events.popleft()
-        return event
+        _next(self.events, operation, queue, *arguments)
 
 
 def play_again(scenario: Scenario, recorded: dict[str, Any]) -> str:
     """Play a scenario on what was recorded. Returns how it fails; empty if it does not. Raises StaleError."""
-    broker = RecordedBroker(recorded)
-    with _clock(broker.now_ms), ScenarioRun(broker, wait_s=1.0, waits=False) as run:
-        try:
-            play(scenario.steps, run)
-        except AssertionError as error:
-            return _shown(error)
-    return ""
-
-
-# ---- the form of what is kept ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _clock(now_ms: Any) -> Iterator[None]:
-    before, scenario_run.clock = scenario_run.clock, now_ms
-    try:
-        yield
-    finally:
-        scenario_run.clock = before
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(_TIME.sub(b"#", data)).hexdigest()[:16]
-
-
-def _packed(frame: Frame) -> list[Any]:
-    body = frame.body
-    if len(body) < _PACKED_BYTES:
-        return ["frame", frame.command, dict(frame.headers), body.decode("latin-1")]
-    return ["frame", frame.command, dict(frame.headers), [base64.b85encode(zlib.compress(body)).decode()]]
-
-
-def _unpacked(body: str | list[str]) -> bytes:
-    return body.encode("latin-1") if isinstance(body, str) else zlib.decompress(base64.b85decode(body[0]))
-
-
-def _shown(error: BaseException) -> str:
-    """The failed step, without what differs from run to run."""
-    return re.sub(r"\d{6,}|[0-9a-f-]{36}", "#", str(error).partition(": ")[0])
+    connections = deque(map(deque, recorded["connections"]))
+    events = deque(event for *event, times in recorded["broker"] for _ in range(times))
+    clock = deque(["date", ms] for ms in recorded["clock"])
+    broker = RecordedBroker(ARTEMIS, {}, Mock(), connections, events, clock)
+    return _failure(scenario, broker, wait_s=1.0, waits=False)

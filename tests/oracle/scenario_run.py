@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.client import WAIT_S, Client, Ended
-
-
-def wall_ms() -> int:
-    """The time of day in epoch milliseconds, as both brokers read it on this machine."""
-    return int(time.time() * 1000)
-
-
-clock: Callable[[], int] = wall_ms
-"""What ``now_ms`` reads: what was recorded has its own time (``recording.py``)."""
-
-
-def now_ms() -> int:
-    """The date of the scenario that is played, in epoch milliseconds."""
-    return clock()
 
 
 @dataclass
@@ -38,15 +21,6 @@ class ScenarioRun:
     sent_ms: tuple[int, int] = (0, 0)
     """When the last SEND left and when it was answered."""
 
-    def __enter__(self) -> ScenarioRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for client in self.clients.values():
-            client.close()
-
     def client(self, who: str) -> Client:
         """A client by name."""
         assert who in self.clients, f"{who} has not connected"
@@ -59,13 +33,6 @@ class ScenarioRun:
             self.clients[f"{who} before {len(self.clients)}"] = self.clients[who]
         self.clients[who] = client
         return client
-
-    def nothing_comes(self, client: Client) -> None:
-        """Fails when a MESSAGE is there, or comes before the broker has had its chance."""
-        if not self.broker.quiet_s:
-            prove_alive(client)
-        frame = client.message(self.broker.quiet_s)
-        assert frame is None, f"nothing should come: {frame}"
 
 
 def prove_alive(client: Client) -> None:

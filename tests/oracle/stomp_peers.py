@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from tests.kit.client import StompSocket
+import pytest
+
+from tests.kit.client import StompSocket, connected
 from tests.kit.ports import free_ports
-from tests.kit.process import LOOPBACK
-from tests.oracle.artemis_broker import artemis_home, log_of, start_artemis
+from tests.kit.process import LOOPBACK, kill_group
+from tests.oracle.artemis_broker import ABSENT, LOG, START_S, artemis_home, start_artemis
 from tests.oracle.brokers import wait_until_listening
 
-START_S: Final = 120.0
-_RABBIT: Final = ("/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server", "/opt/rabbitmq*/sbin/rabbitmq-server")
+_RABBIT: Final = ("usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server", "opt/rabbitmq*/sbin/rabbitmq-server")
+"""The program itself: the one on the path changes the user, and is for the service of the machine."""
 _ARTEMIS: Final = """\
 <?xml version="1.0"?>
 <configuration xmlns="urn:activemq">
@@ -42,154 +45,97 @@ _ARTEMIS: Final = """\
 """
 
 
+@dataclass
 class Peer(ABC):
     """A broker that ends and begins again, with its files and on its port."""
 
-    destination: str
+    folder: Path
+    ports: list[int] = field(default_factory=lambda: free_ports(4))
+    """The first is for STOMP, the others are for what else it needs."""
+    alive: ExitStack = field(default_factory=ExitStack)
+    """It ends what runs."""
+    log: ClassVar[Path]
+    """What its process prints, in its folder."""
+    destination: ClassVar[str]
     """Of a queue, as its clients write it."""
-    settings: dict[str, object]
+    settings: ClassVar[dict[str, object]]
     """What a bridge to it needs."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.ports = dict(zip(("stomp", "amqp", "dist", "epmd"), free_ports(4), strict=True))
-        self._process: subprocess.Popen[bytes] | None = None
+    query: ClassVar[str] = ""
+    """Of the URI for a connector."""
+    login: ClassVar[dict[str, str]] = {}
 
     @property
     def uri(self) -> str:
         """For a connector."""
-        return f"tcp://{LOOPBACK}:{self.ports['stomp']}"
+        return f"tcp://{LOOPBACK}:{self.ports[0]}{self.query}"
 
     @abstractmethod
-    def _begin(self) -> tuple[subprocess.Popen[bytes], Path]:
-        """Its process, and what that prints."""
-
-    @abstractmethod
-    def client(self) -> StompSocket:
-        """A client that has logged in."""
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Its process. Skips where it cannot be started."""
 
     def start(self) -> None:
         """Begin (again)."""
-        self._process, log = self._begin()
-        wait_until_listening(self._process, {"stomp": self.ports["stomp"]}, START_S, log)
+        process = self.begin()
+        self.alive.callback(kill_group, process)
+        wait_until_listening(process, self.ports[:1], START_S, self.folder / self.log)
 
-    def kill(self) -> None:
-        """End it at once."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-    def end(self) -> None:
-        """Nothing of it is left."""
-        self.kill()
-
-    def take(self, count: int, destination: str = "") -> list[bytes]:
-        """The bodies of so many messages, which are acknowledged."""
-        with self.client() as client:
-            client.subscribe(destination or self.destination, subscription_type="ANYCAST")
-            found = []
-            for _ in range(count):
-                message = client.message()
-                client.acknowledge(message)
-                found.append(message.body)
-            return found
+    def client(self) -> StompSocket:
+        """A client that has logged in."""
+        return connected(self.ports[0], **self.login)
 
 
 class RealArtemis(Peer):
     """It has a queue, and an address ``full`` that refuses everything."""
 
+    log = LOG
     destination = "incoming"
-    settings: dict[str, object] = {"forwarding-address": "incoming", "routing-type": "ANYCAST"}  # noqa: RUF012
+    settings = {"forwarding-address": "incoming", "routing-type": "ANYCAST"}  # noqa: RUF012
 
-    @staticmethod
-    def why_absent() -> str:
-        """Why it cannot be started here; empty: it can."""
-        found = artemis_home() is not None
-        return (
-            "" if found else "no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java"
-        )
-
-    def _begin(self) -> tuple[subprocess.Popen[bytes], Path]:
+    def begin(self) -> subprocess.Popen[bytes]:
         home = artemis_home()
-        assert home is not None
-        text = _ARTEMIS.format(folder=self.folder, port=self.ports["stomp"])
-        return start_artemis(text, self.folder, home), log_of(self.folder)
-
-    def client(self) -> StompSocket:
-        client = StompSocket(self.ports["stomp"])
-        client.connect()
-        return client
+        if home is None:
+            pytest.skip(ABSENT)
+        return start_artemis(_ARTEMIS.format(folder=self.folder, port=self.ports[0]), self.folder, home)
 
 
 class RealRabbit(Peer):
     """RabbitMQ with its plug-in for STOMP, and a node of its own."""
 
+    log = Path("rabbit.log")
     destination = "/queue/incoming"
-    settings: dict[str, object] = {  # noqa: RUF012
+    settings = {  # noqa: RUF012
         "forwarding-address": "/queue/incoming", "user": "guest", "password": "guest",
         "use-duplicate-detection": "false", "routing-type": "STRIP",
     }  # fmt: skip
+    query = "?virtualHost=%2F"
+    login = {"login": "guest", "passcode": "guest", "host": "/"}  # noqa: RUF012
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._names: subprocess.Popen[bytes] | None = None
-        """By it nodes of Erlang find each other. One that they start themselves outlives them."""
-
-    @property
-    def uri(self) -> str:
-        return f"{super().uri}?virtualHost=%2F"
-
-    @staticmethod
-    def why_absent() -> str:
-        """Why it cannot be started here; empty: it can."""
-        return "" if _rabbit() is not None else "no RabbitMQ: neither a package of the system nor /opt/rabbitmq*"
-
-    def _begin(self) -> tuple[subprocess.Popen[bytes], Path]:
-        server, folder, ports = _rabbit(), self.folder, self.ports
-        assert server is not None
+    def begin(self) -> subprocess.Popen[bytes]:
+        """With ``epmd``, by which nodes of Erlang find each other. One that they start themselves outlives them."""
+        programs = [str(path) for pattern in _RABBIT for path in Path("/").glob(pattern)]
+        if shutil.which("erl") is None or not programs:
+            pytest.skip("no RabbitMQ: neither a package of the system nor /opt/rabbitmq*")
+        folder, (port, amqp_port, dist_port, epmd_port) = self.folder, self.ports
         folder.mkdir(exist_ok=True)
         (folder / "enabled").write_text("[rabbitmq_stomp].\n")
         (folder / "rabbitmq.conf").write_text(
-            f"listeners.tcp.1 = 127.0.0.1:{ports['amqp']}\nstomp.listeners.tcp.1 = 127.0.0.1:{ports['stomp']}\n"
-            "log.console = true\n"
+            f"listeners.tcp.1 = 127.0.0.1:{amqp_port}\nstomp.listeners.tcp.1 = 127.0.0.1:{port}\nlog.console = true\n"
         )
         settings = {
-            "NODENAME": f"peer{ports['stomp']}@localhost", "MNESIA_BASE": folder / "mnesia", "LOG_BASE": folder / "log",
+            "NODENAME": f"peer{port}@localhost", "MNESIA_BASE": folder / "mnesia", "LOG_BASE": folder / "log",
             "ENABLED_PLUGINS_FILE": folder / "enabled", "CONFIG_FILE": folder / "rabbitmq.conf",
-            "DIST_PORT": ports["dist"], "CONF_ENV_FILE": os.devnull,
+            "DIST_PORT": dist_port, "CONF_ENV_FILE": os.devnull,
             "SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }  # fmt: skip
         environment = {
             **os.environ, **{f"RABBITMQ_{name}": str(value) for name, value in settings.items()},
-            "HOME": str(folder), "ERL_EPMD_PORT": str(ports["epmd"]), "ERL_EPMD_ADDRESS": LOOPBACK,
+            "HOME": str(folder), "ERL_EPMD_PORT": str(epmd_port), "ERL_EPMD_ADDRESS": LOOPBACK,
         }  # fmt: skip
-        if self._names is None:
-            self._names = subprocess.Popen(["epmd"], env=environment)
-            wait_until_listening(self._names, {"epmd": ports["epmd"]}, START_S, Path(os.devnull))
-        log = folder / "rabbit.log"
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                [server], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        with (folder / self.log).open("ab") as output:
+            names = subprocess.Popen(["epmd"], env=environment, start_new_session=True)
+            self.alive.callback(kill_group, names)
+            wait_until_listening(names, [epmd_port], START_S, Path(os.devnull))
+            return subprocess.Popen(
+                programs[-1:], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True,
             )  # fmt: skip
-        return process, log
-
-    def end(self) -> None:
-        super().end()
-        if self._names is not None:
-            self._names.kill()
-            self._names.wait()
-
-    def client(self) -> StompSocket:
-        client = StompSocket(self.ports["stomp"])
-        client.connect(login="guest", passcode="guest", host="/")
-        return client
-
-
-def _rabbit() -> str | None:
-    """The program itself: the one on the path changes the user, and is for the service of the machine."""
-    if shutil.which("erl") is None:
-        return None
-    found = [path for pattern in _RABBIT for path in Path("/").glob(pattern.lstrip("/"))]
-    return str(found[-1]) if found else None

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.artemis_broker import START_S, artemis_home
-from tests.oracle.brokers import free_ports, running
-from tests.oracle.client import Client, Ended
+from tests.kit.ports import free_port
+from tests.oracle.artemis_broker import START_S
+from tests.oracle.brokers import running
+from tests.oracle.client import Ended, opened
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
@@ -43,12 +44,9 @@ LOGINS: tuple[tuple[str | None, str | None], ...] = (
 
 
 @pytest.fixture(params=["--require-login", "--allow-anonymous"])
-def instance(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, int]:
-    """A new instance, and the port on which it speaks STOMP among others; skips without Artemis."""
-    home = artemis_home()
-    if home is None:
-        pytest.skip("no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java")
-    folder, port = tmp_path / "instance", free_ports(("all",))["all"]
+def instance(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> tuple[Path, int]:
+    """A new instance, and the port on which it speaks STOMP among others."""
+    folder, port = tmp_path / "instance", free_port()
     _run(
         [str(home / "bin" / "artemis"), "create", "--silent", "--user", ADMIN[0], "--password", ADMIN[1], request.param,
          "--default-port", str(port), "--no-autotune", "--no-amqp-acceptor", "--no-hornetq-acceptor",
@@ -61,7 +59,11 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
     folder, port = instance
     with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
         for user, password, role, is_plain in ADDED:
-            _add(folder, port, user, password, role, is_plain)
+            _run(
+                [str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
+                 "--url", f"tcp://127.0.0.1:{port}", "--user-command-user", user, "--user-command-password", password,
+                 "--role", role, *(["--plaintext"] if is_plain else [])]
+            )  # fmt: skip
         wanted = [_login(port, *each) for each in LOGINS]
     assert any(each.startswith("CONNECTED") for each in wanted)
     before = _files(folder)
@@ -77,7 +79,7 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
 
 def _login(port: int, user: str | None, password: str | None) -> str:
     """What the broker answers to these credentials, and whether they may then send."""
-    client = Client(port, "1.2")
+    client = opened(port, "1.2")
     given = {"login": user, "passcode": password}
     headers = {"accept-version": "1.2", "host": "h", **{name: text for name, text in given.items() if text is not None}}
     try:
@@ -90,15 +92,7 @@ def _login(port: int, user: str | None, password: str | None) -> str:
     except Ended:
         return "closed"
     finally:
-        client.close()
-
-
-def _add(folder: Path, port: int, user: str, password: str, role: str, is_plain: bool) -> None:
-    _run(
-        [str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
-         "--url", f"tcp://127.0.0.1:{port}", "--user-command-user", user, "--user-command-password", password,
-         "--role", role, *(["--plaintext"] if is_plain else [])]
-    )  # fmt: skip
+        client.socket.close()
 
 
 def _run(command: Sequence[str]) -> None:

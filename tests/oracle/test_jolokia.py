@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,16 +17,43 @@ import pytest
 
 from artemis_py.management.artemis.beans import KINDS
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS
+from tests.kit.http import ask
+from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, STOMP, running
-from tests.oracle.artemis_broker import artemis_home
-from tests.oracle.jolokia_broker import CONFIGURATION, JolokiaBroker, artemis_with_web
+from tests.oracle.artemis_broker import artemis_running
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 DOMAIN: Final = "org.apache.activemq.artemis"
 BROKER: Final = f'{DOMAIN}:broker="e2e"'
 QUEUE: Final = f'{BROKER},component=addresses,address="{{0}}",subcomponent=queues,routing-type="anycast",queue="{{0}}"'
 ORDERS: Final = QUEUE.format("orders")
-CREATE: Final = "createQueue(java.lang.String,boolean)"
+ADDRESSES: Final = {"type": "search", "mbean": f"{DOMAIN}:component=addresses,*"}
+CORE: Final = """\
+  <core xmlns="urn:activemq:core">
+    <name>e2e</name>
+    <persistence-enabled>false</persistence-enabled>
+    <security-enabled>false</security-enabled>
+    <acceptors>{acceptors}</acceptors>
+    <addresses>
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+      <address name="odd"><anycast><queue name="odd / name"/></anycast></address>
+      <address name="news"><multicast/></address>
+    </addresses>
+    <diverts>
+      <divert name="copy"><address>orders</address><forwarding-address>odd</forwarding-address></divert>
+    </diverts>
+  </core>
+"""
+CONFIGURATION: Final = f'<?xml version="1.0"?>\n<configuration xmlns="urn:activemq">\n{CORE}</configuration>\n'
+_BOOTSTRAP: Final = """\
+<broker xmlns="http://activemq.apache.org/schema">
+  <jaas-security domain="oracle"/>
+  <server configuration="file:{folder}/broker.xml"/>
+  <web path="web"><binding name="artemis" uri="http://127.0.0.1:{port}">
+    <app name="console" url="console" war="console.war"/>
+  </binding></web>
+</broker>
+"""
 
 REQUESTS: Final[list[dict[str, Any]]] = [
     {"type": "version"},
@@ -83,20 +111,37 @@ REQUESTS: Final[list[dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JolokiaBroker]:
-    home = artemis_home()
-    if home is None or not (home / "web" / "console.war").exists():
-        pytest.skip("no Artemis with a console: neither ARTEMIS_HOME nor apache-artemis-* in .cache, or no Java")
-    with artemis_with_web(tmp_path_factory.mktemp("artemis"), home) as broker:
-        yield broker
+Asked = Callable[[object], Any]
+"""A broker: its answer to one of Jolokia's requests, or to a list of them."""
+
+
+def jolokia(port: int, request: object) -> Any:
+    """The answer on this port."""
+    headers = {"Content_Type": "application/json", "Origin": f"http://{LOOPBACK}:{port}"}
+    answer = ask(port, "POST", "/console/jolokia/", request, **headers)
+    assert answer.status == 200, answer.body
+    return answer.json
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JolokiaBroker]:
+def artemis(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """Nobody logs in."""
+    if not (home / "web" / "console.war").exists():
+        pytest.skip("no Artemis with a console")
+    port, web_port = free_ports(2)
+    acceptor = f'<acceptor name="stomp">tcp://127.0.0.1:{port}?protocols=STOMP</acceptor>'
+    bootstrap = _BOOTSTRAP.replace("{port}", str(web_port))
+    options = ["-Dhawtio.authenticationEnabled=false"]
+    text, folder = CONFIGURATION.format(acceptors=acceptor), tmp_path_factory.mktemp("artemis")
+    with artemis_running(text, folder, home, (port, web_port), bootstrap, options):
+        yield partial(jolokia, web_port)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     acceptors = f'<acceptor name="stomp">{STOMP}</acceptor><acceptor name="http">{HTTP}</acceptor>'
     with running(CONFIGURATION.format(acceptors=acceptors), tmp_path_factory.mktemp("ours")) as broker:
-        yield JolokiaBroker(f"http://{LOOPBACK}:{broker.ports['http']}")
+        yield partial(jolokia, broker.ports["http"])
 
 
 def shape(answer: Any, request: dict[str, Any]) -> Any:
@@ -114,15 +159,15 @@ def shape(answer: Any, request: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda one: re.sub(r"\W+", "-", json.dumps(one))[:100])
-def test_an_answer_has_the_same_shape(ours: JolokiaBroker, artemis: JolokiaBroker, request_: dict[str, Any]) -> None:
-    assert shape(ours.ask(request_), request_) == shape(artemis.ask(request_), request_)
+def test_an_answer_has_the_same_shape(ours: Asked, artemis: Asked, request_: dict[str, Any]) -> None:
+    assert shape(ours(request_), request_) == shape(artemis(request_), request_)
 
 
-def test_a_list_of_requests(ours: JolokiaBroker, artemis: JolokiaBroker) -> None:
+def test_a_list_of_requests(ours: Asked, artemis: Asked) -> None:
     requests = [REQUESTS[0], REQUESTS[1], REQUESTS[5]]
-    pairs = zip(requests, ours.ask(requests), artemis.ask(requests), strict=True)
+    pairs = zip(requests, ours(requests), artemis(requests), strict=True)
     assert all(shape(our, request) == shape(their, request) for request, our, their in pairs)
-    assert ours.ask([]) == artemis.ask([]) == []
+    assert ours([]) == artemis([]) == []
 
 
 OWN: Final = {
@@ -141,9 +186,9 @@ OWN_ATTRIBUTES: Final = {"NonDestructive"}
 
 
 @pytest.fixture(scope="module")
-def described(artemis: JolokiaBroker) -> dict[str, dict[str, Any]]:
+def described(artemis: Asked) -> dict[str, dict[str, Any]]:
     """Artemis' beans by class."""
-    beans = artemis.ask({"type": "list", "path": DOMAIN})["value"].values()
+    beans = artemis({"type": "list", "path": DOMAIN})["value"].values()
     return {bean["class"]: bean for bean in beans}
 
 
@@ -174,12 +219,12 @@ def test_our_operations_are_those_of_artemis(described: dict[str, dict[str, Any]
     assert {one for one in ours - theirs - OWN_OVERLOADS if one[1] not in OWN} == set()
 
 
-def test_lists_of_operations_have_the_same_shape(ours: JolokiaBroker, artemis: JolokiaBroker) -> None:
+def test_lists_of_operations_have_the_same_shape(ours: Asked, artemis: Asked) -> None:
     options = json.dumps(
         {"field": "name", "operation": "CONTAINS", "value": "o", "sortField": "name", "sortOrder": "desc"}
     )
     request = {"type": "exec", "mbean": BROKER, "operation": "listQueues", "arguments": [options, 1, 10]}
-    our, their = (json.loads(broker.ask(request)["value"]) for broker in (ours, artemis))
+    our, their = (json.loads(broker(request)["value"]) for broker in (ours, artemis))
     assert our.keys() == their.keys() == {"data", "count"}
     names = [row["name"] for row in their["data"] if not row["name"].startswith("$")]
     assert [row["name"] for row in our["data"]] == names
@@ -190,9 +235,9 @@ def test_lists_of_operations_have_the_same_shape(ours: JolokiaBroker, artemis: J
     assert {name: same[name] for name in common - {"id"}} == {name: row[name] for name in common - {"id"}}
 
 
-def test_beans_have_the_same_names(ours: JolokiaBroker, artemis: JolokiaBroker, tmp_path: Path) -> None:
-    def named(broker: JolokiaBroker) -> set[str]:
-        found = broker.ask({"type": "search", "mbean": f"{DOMAIN}:component=addresses,*"})["value"]
-        return {name for name in found if "$sys" not in name and "activemq" not in name.partition(":")[2]}
-
-    assert named(ours) == named(artemis)
+def test_beans_have_the_same_names(ours: Asked, artemis: Asked) -> None:
+    our, their = (
+        {name for name in broker(ADDRESSES)["value"] if "$sys" not in name and "activemq" not in name.partition(":")[2]}
+        for broker in (ours, artemis)
+    )
+    assert our == their

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.process import eventually
-from tests.oracle.artemis_broker import artemis_broker, artemis_home
+from tests.oracle.artemis_broker import artemis_broker
 from tests.oracle.brokers import BrokerUnderTest
-from tests.oracle.client import WAIT_S, Client, Frame
+from tests.oracle.client import WAIT_S, connected
 from tests.oracle.configuration import Profile
 from tests.oracle.own_broker import own_broker
 
@@ -73,11 +74,8 @@ _OWN_QUEUE = re.compile(r"[0-9a-f-]{36}|temporary-[0-9a-f]{32}")
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerUnderTest, BrokerUnderTest]]:
-    """A real Artemis and our broker; skips without one."""
-    home = artemis_home()
-    if home is None:
-        pytest.skip("no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java")
+def pair(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerUnderTest, BrokerUnderTest]]:
+    """A real Artemis and our broker."""
     make = tmp_path_factory.mktemp
     with (
         artemis_broker(PROFILE, make("artemis"), home) as artemis,
@@ -86,16 +84,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerUnder
         yield artemis, ours
 
 
-def connected(broker: BrokerUnderTest, **headers: str) -> Client:
-    client = Client(broker.ports["stomp"], "1.2")
-    client.send("CONNECT", {"accept-version": "1.2", "host": "oracle", "heart-beat": "0,0", **headers})
-    assert client.answer().command == "CONNECTED"
-    return client
-
-
 def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
     """Whether each request was done, and the value."""
-    client = connected(broker)
+    client = connected(broker.ports["stomp"])
     for _ in range(2):
         assert client.request("SEND", {"destination": "/queue/oracle.q"}, b"x").command == "RECEIPT"
     subscribe = {"destination": REPLIES, "id": "r", "ack": "auto", "subscription-type": "ANYCAST"}
@@ -113,7 +104,7 @@ def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
         assert reply.headers["correlation-id"] == str(number)
         assert reply.headers["destination"] == REPLIES
         found.append((reply.headers["_AMQ_OperationSucceeded"], json.loads(reply.body) if reply.body else None))
-    client.close()
+    client.socket.close()
     return found
 
 
@@ -129,9 +120,9 @@ def test_replies(pair: tuple[BrokerUnderTest, BrokerUnderTest]) -> None:
 
 def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
     """What a listener hears while somebody does all sorts of things, each turn with other names."""
-    listener = connected(broker, **{"client-id": "listener"})
+    listener = connected(broker.ports["stomp"], **{"client-id": "listener"})
     listener.request("SUBSCRIBE", {"destination": HEARD, "id": "n", "ack": "auto", "subscription-type": "MULTICAST"})
-    doer = connected(broker, **{"client-id": "doer", "login": "ann"})
+    doer = connected(broker.ports["stomp"], **{"client-id": "doer", "login": "ann"})
     subscribe = {"destination": f"/queue/{turn}.oracle.n", "id": "1", "selector": "a = 'b'", "ack": "client"}
     doer.request("SUBSCRIBE", subscribe)
     doer.request("SUBSCRIBE", {"destination": f"/topic/{turn}.oracle.t", "id": "2"})
@@ -140,32 +131,21 @@ def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
     doer.request("UNSUBSCRIBE", {"id": "2"})
     doer.request("UNSUBSCRIBE", {"id": "1"})
     doer.request("DISCONNECT", {})
-    doer.close()
+    doer.socket.close()
     heard: list[dict[str, str]] = []
     while not heard or heard[-1]["_AMQ_NotifType"] != "SESSION_CLOSED":
         message = listener.message(WAIT_S)
         assert message is not None, heard
-        if message.headers["_AMQ_NotifType"] in TYPES and not _comes_at_any_time(message):
-            heard.append(_normal(message))
-    listener.close()
+        assert message.headers["destination"] == HEARD
+        type, headers = message.headers["_AMQ_NotifType"], message.headers
+        # Sessions of others, and a queue that a regular round deletes, come at any time.
+        is_others = type in ("SESSION_CREATED", "SESSION_CLOSED") and headers["_AMQ_Client_ID"] != "doer"
+        is_swept = type == "BINDING_REMOVED" and headers["_AMQ_RoutingName"].endswith("oracle.n")
+        if type in TYPES and not is_others and not is_swept:
+            shown = {name for name in headers if name.startswith("_AMQ_")} - ONLY_THEIRS
+            heard.append({name: "?" if name in MADE_UP else _OWN_QUEUE.sub("?", headers[name]) for name in shown})
+    listener.socket.close()
     return heard
-
-
-def _comes_at_any_time(message: Frame) -> bool:
-    """Sessions of others, and a queue that a regular round deletes."""
-    type, headers = message.headers["_AMQ_NotifType"], message.headers
-    is_others = type in ("SESSION_CREATED", "SESSION_CLOSED") and headers["_AMQ_Client_ID"] != "doer"
-    return is_others or (type == "BINDING_REMOVED" and headers["_AMQ_RoutingName"].endswith("oracle.n"))
-
-
-def _normal(message: Frame) -> dict[str, str]:
-    shown = {name: value for name, value in message.headers.items() if name.startswith("_AMQ_")}
-    assert message.headers["destination"] == HEARD
-    return {
-        name: "?" if name in MADE_UP else _OWN_QUEUE.sub("?", value)
-        for name, value in shown.items()
-        if name not in ONLY_THEIRS
-    }
 
 
 @pytest.mark.oracle

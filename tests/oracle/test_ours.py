@@ -6,8 +6,7 @@ import pytest
 
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.scenario import Scenario
-from tests.oracle.scenario_run import ScenarioRun
-from tests.oracle.steps import play
+from tests.oracle.steps import perform
 from tests.oracle.table import PLAYED
 
 pytestmark = pytest.mark.e2e
@@ -15,5 +14,4 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize(("ours", "scenario"), PLAYED, indirect=["ours"], scope="session")
 def test_scenario(ours: BrokerUnderTest, scenario: Scenario) -> None:
-    with ScenarioRun(ours) as stage:
-        play(scenario.steps, stage)
+    perform(scenario.steps, ours)

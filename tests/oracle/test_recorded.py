@@ -6,20 +6,20 @@ import copy
 
 import pytest
 
-from tests.oracle.recording import StaleError, load, play_again, versions
+from tests.oracle.recording import StaleError, play_again, recordings
 from tests.oracle.scenario import Scenario
 from tests.oracle.table import SCENARIOS
 
 TABLE_OF = "2.44.0"
 """The version that the table describes. Another one may depart from it; its recording says in which step."""
-RECORDED = {version: load(version) for version in versions()}
+RECORDED = recordings()
 
 
 def test_the_version_of_the_table_does_what_the_table_says() -> None:
     assert [name for name, record in RECORDED[TABLE_OF].items() if record["failure"]] == []
 
 
-@pytest.mark.parametrize("version", versions())
+@pytest.mark.parametrize("version", RECORDED)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_scenario(version: str, scenario: Scenario) -> None:
     record = RECORDED[version].get(scenario.name)

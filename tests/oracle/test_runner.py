@@ -8,7 +8,6 @@ from tests.oracle import xml_parts as xml
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.configuration import Profile
 from tests.oracle.scenario import Scenario
-from tests.oracle.scenario_run import ScenarioRun
 from tests.oracle.steps import (
     Answer,
     AnyOrder,
@@ -17,18 +16,18 @@ from tests.oracle.steps import (
     Either,
     Exists,
     Nothing,
-    Plain,
     Refused,
+    Request,
     Routed,
     Silent,
     StaysOpen,
     Step,
-    Subscribe,
     anycast,
     begin,
     commit,
     messages,
-    play,
+    perform,
+    subscribe,
 )
 from tests.oracle.values import ABSENT, AfterSend, Contains
 
@@ -38,8 +37,8 @@ QUEUE = Scenario("runner", "a queue to be wrong about", (), addresses=(xml.anyca
 PROFILE = Profile("runner", -1, (QUEUE,))
 
 NOT_CONNECTED = (anycast("runner", "m"),)
-READ = (Connect(), anycast("runner", "m"), Subscribe("runner"))
-DOOMED = (Connect("c", "1.2"), Plain("COMMIT", {"transaction": "t"}))
+READ = (Connect(), anycast("runner", "m"), subscribe("runner"))
+DOOMED = (Connect("c", "1.2"), Request("COMMIT", {"transaction": "t"}))
 
 WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
     "not connected": (NOT_CONNECTED, "c has not connected"),
@@ -57,7 +56,7 @@ WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
     "closed after all": ((Connect(), Refused(commit(), closes=False)), "the connection is closed"),
     "open after all": ((Connect("c", "1.1"), Refused(commit(), closes=True)), "the connection stays open"),
     "no receipt": ((Connect(), Refused(commit(), closes=True, has_receipt=False)), "receipt-id is wrong"),
-    "another answer": ((Connect(), Plain("BEGIN", {"transaction": "t"}), Answer("ERROR")), "no answer in"),
+    "another answer": ((Connect(), Request("BEGIN", {"transaction": "t"}), Answer("ERROR")), "no answer in"),
     "ended": ((Connect(), Refused(commit(), closes=True), StaysOpen()), "step 3"),
     "another count": ((Connect(), anycast("runner", "m"), Counts("runner", messages=99)), "expected {'messages': 99}"),
     "no such queue": ((Counts("nowhere", 0),), "there is no queue nowhere"),
@@ -71,6 +70,6 @@ WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_expectation_fails(ours: BrokerUnderTest, name: str) -> None:
     steps, complaint = WRONG[name]
-    with ScenarioRun(ours, wait_s=0.2) as stage, pytest.raises(AssertionError) as failure:
-        play(steps, stage)
+    with pytest.raises(AssertionError) as failure:
+        perform(steps, ours, wait_s=0.2)
     assert complaint in str(failure.value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.oracle.client import Frame
-from tests.oracle.scenario_run import ScenarioRun, now_ms
+from tests.oracle.scenario_run import ScenarioRun
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,12 @@ ABSENT: Final = Presence(False)
 Expected = str | AfterSend | Contains | Presence
 
 
-def given(headers: Mapping[str, Value]) -> dict[str, str]:
+def given(headers: Mapping[str, Value], stage: ScenarioRun) -> dict[str, str]:
     """Headers to send, now."""
-    return {name: str(now_ms() + value.ms) if isinstance(value, In) else value for name, value in headers.items()}
+    return {
+        name: str(stage.broker.now_ms() + value.ms) if isinstance(value, In) else value
+        for name, value in headers.items()
+    }
 
 
 def check_headers(frame: Frame, expected: Mapping[str, Expected], stage: ScenarioRun) -> None:

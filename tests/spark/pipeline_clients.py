@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from tests.kit.client import Closed, StompSocket, frame
-from tests.oracle.client import escape
+from tests.oracle.client import ESCAPES
 from tests.spark.pipeline_ledger import PipelineLedger, Sent
 
 PAUSE_S = 0.4
@@ -93,7 +93,7 @@ class PipelineProducer(PipelineClient):
     @staticmethod
     def framed(one: Sent, body: bytes, **more: object) -> bytes:
         """Its SEND."""
-        own = {name: escape(value, "1.2") for name, value in one.headers.items()}
+        own = {name: value.translate(ESCAPES["1.2"]) for name, value in one.headers.items()}
         return frame("SEND", {"destination": f"/queue/{one.address}", "persistent": "true", **own, **more}, body)
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from tests.oracle.steps.base import Either, Step, play
+from tests.oracle.steps.base import Either, Step, perform, play
 from tests.oracle.steps.connections import Beat, Closed, Connect, Disconnect, Drop, HalfClose, Open, StaysOpen
 from tests.oracle.steps.counts import AddressExists, Counts, Exists, Routed
 from tests.oracle.steps.frames import (
     ONE_BY_ONE,
     Answer,
-    Plain,
     Raw,
     Refused,
     Request,
-    Send,
-    Settle,
     Silent,
-    Subscribe,
     abort,
     ack,
     anycast,
@@ -23,6 +19,7 @@ from tests.oracle.steps.frames import (
     commit,
     nack,
     send,
+    subscribe,
     unnamed,
     unsubscribe,
 )
@@ -49,18 +46,14 @@ __all__ = [
     "Open",
     "PassTime",
     "Pause",
-    "Plain",
     "Raw",
     "Refused",
     "Request",
     "Resize",
     "Routed",
-    "Send",
-    "Settle",
     "Silent",
     "StaysOpen",
     "Step",
-    "Subscribe",
     "abort",
     "ack",
     "anycast",
@@ -68,8 +61,10 @@ __all__ = [
     "commit",
     "messages",
     "nack",
+    "perform",
     "play",
     "send",
+    "subscribe",
     "unnamed",
     "unsubscribe",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from tests.oracle.brokers import OURS, BrokerUnderTest
+from tests.oracle.client import WAIT_S
 from tests.oracle.scenario_run import ScenarioRun
 
 
@@ -24,7 +26,17 @@ class Either(Step):
     artemis: tuple[Step, ...]
 
     def play(self, stage: ScenarioRun) -> None:
-        play(self.ours if stage.broker.name == "ours" else self.artemis, stage)
+        play(self.ours if stage.broker.kind == OURS else self.artemis, stage)
+
+
+def perform(steps: tuple[Step, ...], broker: BrokerUnderTest, wait_s: float = WAIT_S, *, waits: bool = True) -> None:
+    """Plays steps on a broker; nobody is connected afterwards."""
+    stage = ScenarioRun(broker, wait_s, waits)
+    try:
+        play(steps, stage)
+    finally:
+        for client in stage.clients.values():
+            client.socket.close()
 
 
 def play(steps: tuple[Step, ...], stage: ScenarioRun) -> None:

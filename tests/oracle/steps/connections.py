@@ -25,7 +25,7 @@ class Connect(Step):
     def play(self, stage: ScenarioRun) -> None:
         client = stage.open(self.who, self.acceptor, "1.0")
         offered = {} if self.version is None else {"accept-version": self.version}
-        client.send(self.command, {**offered, "host": "oracle", **given(self.headers)})
+        client.send(self.command, {**offered, "host": "oracle", **given(self.headers, stage)})
         answer = client.answer()
         assert answer.command == "CONNECTED", f"not connected: {answer}"
         client.version = answer.headers.get("version", "1.0")
@@ -55,7 +55,7 @@ class Disconnect(Step):
         answer = client.request("DISCONNECT", {})
         assert answer.command == "RECEIPT", f"no receipt for DISCONNECT: {answer}"
         client.wait_for_end()
-        client.close()
+        client.socket.close()
 
 
 @dataclass(frozen=True)

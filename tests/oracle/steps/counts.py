@@ -11,8 +11,32 @@ from tests.oracle.steps.base import Step
 
 
 @dataclass(frozen=True)
-class Counts(Step):
-    """The numbers of a queue become these; None is not looked at."""
+class Become(Step):
+    """What its first field names gets the numbers of the others; None is not looked at."""
+
+    def play(self, stage: ScenarioRun) -> None:
+        (kind, name), *numbers = asdict(self).items()
+        wanted = {key: value for key, value in numbers if value is not None}
+        seen: dict[str, int] = {}
+        times = 0
+
+        def reached() -> bool:
+            nonlocal seen, times
+            counts = stage.broker.counts(kind, name)
+            assert counts is not None or kind == "address", f"there is no queue {name}"
+            seen = {key: value for key, value in (counts or {}).items() if key in wanted}
+            times = times + 1 if seen == wanted else 0
+            return times > int(stage.broker.kind.counts_twice and kind == "queue")
+
+        try:
+            eventually("counts", reached, bool, stage.wait_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {name} has {seen}, expected {wanted}") from None
+
+
+@dataclass(frozen=True)
+class Counts(Become):
+    """The numbers of a queue."""
 
     queue: str
     messages: int | None = None
@@ -25,39 +49,14 @@ class Counts(Step):
     expired: int | None = None
     consumers: int | None = None
 
-    def play(self, stage: ScenarioRun) -> None:
-        wanted = {name: value for name, value in asdict(self).items() if value is not None and name != "queue"}
-        _become(stage, "queue", self.queue, wanted)
-
-
-def _become(stage: ScenarioRun, kind: str, name: str, wanted: dict[str, int]) -> None:
-    seen: dict[str, int] = {}
-    times = 0
-
-    def reached() -> bool:
-        nonlocal seen, times
-        counts = stage.broker.counts(kind, name)
-        assert counts is not None or kind == "address", f"there is no queue {name}"
-        seen = {key: value for key, value in (counts or {}).items() if key in wanted}
-        times = times + 1 if seen == wanted else 0
-        return times > int(stage.broker.counts_twice and kind == "queue")
-
-    try:
-        eventually("counts", reached, bool, stage.wait_s)
-    except AssertionError as error:
-        raise AssertionError(f"{error}: {name} has {seen}, expected {wanted}") from None
-
 
 @dataclass(frozen=True)
-class Routed(Step):
-    """The numbers of an address become these."""
+class Routed(Become):
+    """The numbers of an address."""
 
     address: str
     routed: int
     unrouted: int = 0
-
-    def play(self, stage: ScenarioRun) -> None:
-        _become(stage, "address", self.address, {"routed": self.routed, "unrouted": self.unrouted})
 
 
 @dataclass(frozen=True)

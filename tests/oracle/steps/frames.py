@@ -2,127 +2,49 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from tests.oracle.client import Client
-from tests.oracle.scenario_run import ScenarioRun, is_closed, now_ms
+from tests.oracle.scenario_run import ScenarioRun, is_closed
 from tests.oracle.steps.base import Either, Step
 from tests.oracle.values import Expected, Value, check_headers, given
 
 ONE_BY_ONE = 0
 """The window of a consumer that gets the next message when it has acknowledged the one before."""
 
+OneFrame = tuple[str, dict[str, str], bytes]
+"""Command, headers and body."""
 
+
+@dataclass(frozen=True)
 class Request(Step):
-    """Frames that are answered by RECEIPT when all is well."""
+    """Frames of one command that are answered by RECEIPT when all is well: one for each body, or one for each message
+    that ``Messages`` has taken and ``settled`` names by its body.
+    """
 
-    who: str
+    command: str
+    headers: Mapping[str, Value] = field(default_factory=dict)
+    who: str = "c"
+    bodies: tuple[str | bytes, ...] = (b"",)
+    settled: tuple[str, ...] = ()
 
-    @abstractmethod
-    def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
-        """Command, headers and body of each frame."""
+    def frames(self, stage: ScenarioRun) -> list[OneFrame]:
+        """All of them, for now."""
+        headers, client = given(self.headers, stage), stage.client(self.who)
+        if self.settled:
+            return [(self.command, _names(client, body) | headers, b"") for body in self.settled]
+        return [(self.command, headers, body if isinstance(body, bytes) else body.encode()) for body in self.bodies]
 
     def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
-        for command, headers, body in self.frames(client):
-            before_ms = now_ms()
+        for command, headers, body in self.frames(stage):
+            before_ms = stage.broker.now_ms()
             answer = client.request(command, headers, body)
             assert answer.command == "RECEIPT", f"refused: {answer}"
             if command == "SEND":
-                stage.sent_ms = (before_ms, now_ms())
-
-
-@dataclass(frozen=True)
-class Send(Request):
-    """SEND of one or more bodies, each with a receipt."""
-
-    to: str
-    bodies: tuple[str | bytes, ...]
-    headers: Mapping[str, Value] = field(default_factory=dict)
-    who: str = "c"
-
-    def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
-        headers = {"destination": self.to, **given(self.headers)}
-        return [("SEND", headers, body if isinstance(body, bytes) else body.encode()) for body in self.bodies]
-
-
-def send(
-    to: str, *bodies: str | bytes, who: str = "c", headers: Mapping[str, Value] | None = None, type: str = ""
-) -> Send:
-    """A ``Send`` that reads well in a table."""
-    return Send(to, bodies, {**({"destination-type": type} if type else {}), **(headers or {})}, who)
-
-
-anycast = partial(send, type="ANYCAST")
-
-
-@dataclass(frozen=True)
-class Subscribe(Request):
-    """SUBSCRIBE; without other word each message is acknowledged by itself, and the window has no bound."""
-
-    to: str
-    who: str = "c"
-    id: str | None = "s"
-    ack: str | None = "client-individual"
-    window: int | None = -1
-    headers: Mapping[str, Value] = field(default_factory=dict)
-
-    def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
-        headers = {"destination": self.to}
-        for name, value in (("id", self.id), ("ack", self.ack), ("consumer-window-size", self.window)):
-            if value is not None:
-                headers[name] = str(value)
-        return [("SUBSCRIBE", headers | given(self.headers), b"")]
-
-
-@dataclass(frozen=True)
-class Plain(Request):
-    """Any other frame, headers as given."""
-
-    command: str
-    headers: Mapping[str, Value] = field(default_factory=dict)
-    who: str = "c"
-    body: bytes = b""
-
-    def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
-        return [(self.command, given(self.headers), self.body)]
-
-
-def unsubscribe(id: str = "s", who: str = "c") -> Plain:
-    """UNSUBSCRIBE by id."""
-    return Plain("UNSUBSCRIBE", {"id": id}, who)
-
-
-def of_transaction(command: str, name: str = "t", who: str = "c") -> Plain:
-    """One of the frames that begin and end it."""
-    return Plain(command, {"transaction": name}, who)
-
-
-begin, commit, abort = (partial(of_transaction, command) for command in ("BEGIN", "COMMIT", "ABORT"))
-
-
-@dataclass(frozen=True)
-class Settle(Request):
-    """ACK or NACK of messages that ``Messages`` has taken, named by their bodies."""
-
-    command: str
-    bodies: tuple[str, ...]
-    who: str = "c"
-    headers: Mapping[str, Value] = field(default_factory=dict)
-
-    def frames(self, client: Client) -> list[tuple[str, dict[str, str], bytes]]:
-        return [(self.command, _names(client, body) | given(self.headers), b"") for body in self.bodies]
-
-
-def settle(command: str, *bodies: str, who: str = "c", headers: Mapping[str, Value] | None = None) -> Settle:
-    """A ``Settle`` of each of these messages that reads well in a table."""
-    return Settle(command, bodies, who, headers or {})
-
-
-ack, nack = partial(settle, "ACK"), partial(settle, "NACK")
+                stage.sent_ms = (before_ms, stage.broker.now_ms())
 
 
 def _names(client: Client, body: str) -> dict[str, str]:
@@ -136,6 +58,52 @@ def _names(client: Client, body: str) -> dict[str, str]:
     return named
 
 
+def send(
+    to: str, *bodies: str | bytes, who: str = "c", headers: Mapping[str, Value] | None = None, type: str = ""
+) -> Request:
+    """SEND of one or more bodies, each with a receipt."""
+    typed = {"destination-type": type} if type else {}
+    return Request("SEND", {"destination": to, **typed, **(headers or {})}, who, bodies)
+
+
+anycast = partial(send, type="ANYCAST")
+
+
+def subscribe(
+    to: str,
+    who: str = "c",
+    id: str | None = "s",
+    ack: str | None = "client-individual",
+    window: int | None = -1,
+    headers: Mapping[str, Value] | None = None,
+) -> Request:
+    """SUBSCRIBE; without other word each message is acknowledged by itself, and the window has no bound."""
+    named = {"id": id, "ack": ack, "consumer-window-size": window}
+    shown = {name: str(value) for name, value in named.items() if value is not None}
+    return Request("SUBSCRIBE", {"destination": to, **shown, **(headers or {})}, who)
+
+
+def unsubscribe(id: str = "s", who: str = "c") -> Request:
+    """UNSUBSCRIBE by id."""
+    return Request("UNSUBSCRIBE", {"id": id}, who)
+
+
+def of_transaction(command: str, name: str = "t", who: str = "c") -> Request:
+    """One of the frames that begin and end it."""
+    return Request(command, {"transaction": name}, who)
+
+
+begin, commit, abort = (partial(of_transaction, command) for command in ("BEGIN", "COMMIT", "ABORT"))
+
+
+def settle(command: str, *bodies: str, who: str = "c", headers: Mapping[str, Value] | None = None) -> Request:
+    """ACK or NACK of these messages."""
+    return Request(command, headers or {}, who, settled=bodies)
+
+
+ack, nack = partial(settle, "ACK"), partial(settle, "NACK")
+
+
 @dataclass(frozen=True)
 class Refused(Step):
     """A request that the broker answers with ERROR, and then closes the connection or not."""
@@ -147,7 +115,7 @@ class Refused(Step):
 
     def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.request.who)
-        ((command, headers, body),) = self.request.frames(client)
+        ((command, headers, body),) = self.request.frames(stage)
         answer = client.request(command, headers, body)
         assert answer.command == "ERROR", f"accepted: {answer}"
         assert ("receipt-id" in answer.headers) == self.has_receipt, f"receipt-id is wrong: {answer}"
@@ -198,5 +166,5 @@ class Silent(Step):
     who: str = "c"
 
     def play(self, stage: ScenarioRun) -> None:
-        frame = stage.client(self.who).message(stage.broker.quiet_s)
+        frame = stage.client(self.who).message(stage.broker.kind.quiet_s)
         assert frame is None, f"not silent: {frame}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.oracle.scenario_run import ScenarioRun
+from tests.oracle.scenario_run import ScenarioRun, prove_alive
 from tests.oracle.steps.base import Step
 from tests.oracle.values import Expected, check_headers
 
@@ -24,7 +24,7 @@ class Messages(Step):
             frame = client.message(stage.wait_s)
             assert frame is not None, f"{body!r} does not come"
             seen = frame.body if isinstance(body, bytes) else frame.text
-            assert seen == body, f"{_short(body)} should come next, not {_short(seen)}: {dict(frame.headers)}"
+            assert seen == body, f"{body[:80]!r} should come next, not {seen[:80]!r}: {dict(frame.headers)}"
             check_headers(frame, self.headers, stage)
             client.delivered[frame.text] = frame
 
@@ -32,10 +32,6 @@ class Messages(Step):
 def messages(*bodies: str | bytes, who: str = "c", headers: Mapping[str, Expected] | None = None) -> Messages:
     """``Messages`` that read well in a table."""
     return Messages(bodies, who, headers or {})
-
-
-def _short(body: str | bytes) -> str:
-    return repr(body if len(body) < 80 else body[:80])
 
 
 @dataclass(frozen=True)
@@ -63,4 +59,8 @@ class Nothing(Step):
     who: str = "c"
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.nothing_comes(stage.client(self.who))
+        client, quiet_s = stage.client(self.who), stage.broker.kind.quiet_s
+        if not quiet_s:
+            prove_alive(client)
+        frame = client.message(quiet_s)
+        assert frame is None, f"nothing should come: {frame}"

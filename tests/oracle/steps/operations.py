@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.oracle.client import Client
@@ -57,18 +57,9 @@ class ManySenders(Step):
         for client in clients:
             client.send("CONNECT", {"accept-version": "1.2", "host": "oracle"})
             assert client.answer().command == "CONNECTED"
-        failures: list[BaseException] = []
-        threads = [threading.Thread(target=self._send, args=(client, failures)) for client in clients]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures, failures
+        with ThreadPoolExecutor(self.senders) as pool:
+            assert all(pool.map(self._send, clients))
 
-    def _send(self, client: Client, failures: list[BaseException]) -> None:
-        try:
-            for number in range(self.each):
-                answer = client.request("SEND", {"destination": self.to, "destination-type": "ANYCAST"}, b"%d" % number)
-                assert answer.command == "RECEIPT", answer
-        except (AssertionError, OSError) as error:
-            failures.append(error)
+    def _send(self, client: Client) -> bool:
+        headers = {"destination": self.to, "destination-type": "ANYCAST"}
+        return all(client.request("SEND", headers, b"%d" % number).command == "RECEIPT" for number in range(self.each))

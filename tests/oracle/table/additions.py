@@ -12,10 +12,10 @@ from tests.oracle.steps import (
     Either,
     Nothing,
     Raw,
-    Subscribe,
     anycast,
     messages,
     send,
+    subscribe,
 )
 from tests.oracle.values import ABSENT, Contains
 
@@ -25,7 +25,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "SUBSCRIBE with browser:true reads and takes nothing",
         (
             Connect(), anycast("add.browse", "1", "2"),
-            Subscribe("add.browse", ack="auto", headers={"browser": "true"}), messages("1", "2"),
+            subscribe("add.browse", ack="auto", headers={"browser": "true"}), messages("1", "2"),
             Either(ours=(Counts("add.browse", 2, acknowledged=0),), artemis=(Counts("add.browse", 0, acknowledged=2),)),
         ),
         addresses=(xml.anycast("add.browse"),),
@@ -35,9 +35,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         "consumer_priority",
         "the consumer of the higher consumer-priority comes first",
         (
-            Connect("c"), Connect("d"), Connect("e"), Subscribe("add.priority", who="d"),
+            Connect("c"), Connect("d"), Connect("e"), subscribe("add.priority", who="d"),
             Counts("add.priority", consumers=1),
-            Subscribe("add.priority", who="e", headers={"consumer-priority": "5"}), Counts("add.priority", consumers=2),
+            subscribe("add.priority", who="e", headers={"consumer-priority": "5"}), Counts("add.priority", consumers=2),
             anycast("add.priority", "1"), Counts("add.priority", 1, 1),
             anycast("add.priority", "2"), Counts("add.priority", 2, 2),
             Either(
@@ -52,7 +52,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "temporary_destination",
         "/temp-queue/ names a queue of this connection; a reply-to with it tells others where to answer",
         (
-            Connect("c"), Connect("d"), Subscribe("add.questions", who="d"), Subscribe("/temp-queue/mine"),
+            Connect("c"), Connect("d"), subscribe("add.questions", who="d"), subscribe("/temp-queue/mine"),
             anycast("add.questions", "?", headers={"reply-to": "/temp-queue/mine"}),
             Either(
                 ours=(messages("?", who="d", headers={"reply-to": Contains("temp-queue.")}),),
@@ -68,8 +68,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         "reason",
         "a dead message says why it is dead",
         (
-            Connect("c"), Connect("d"), anycast("add.reason", "m"), Subscribe("add.reason", who="d"),
-            messages("m", who="d"), Drop("d"), Counts("add.reason", 0, killed=1), Subscribe("add.reason.dead"),
+            Connect("c"), Connect("d"), anycast("add.reason", "m"), subscribe("add.reason", who="d"),
+            messages("m", who="d"), Drop("d"), Counts("add.reason", 0, killed=1), subscribe("add.reason.dead"),
             Either(
                 ours=(messages("m", headers={"reason": "max_deliveries"}),),
                 artemis=(messages("m", headers={"reason": ABSENT}),),

@@ -15,13 +15,13 @@ from tests.oracle.steps import (
     Refused,
     Routed,
     Silent,
-    Subscribe,
     ack,
     anycast,
     begin,
     commit,
     messages,
     send,
+    subscribe,
 )
 from tests.oracle.values import ABSENT, PRESENT, AfterSend, In
 
@@ -33,7 +33,7 @@ DIVERTS: tuple[Scenario, ...] = (
         "a divert that is not exclusive copies",
         (
             Connect(), anycast("dv.a", "m"), Counts("dv.a", 1), Counts("dv.a.to", 1),
-            Subscribe("dv.a.to"),
+            subscribe("dv.a.to"),
             messages(
                 "m",
                 headers={"_AMQ_ORIG_ADDRESS": "dv.a", "_AMQ_ORIG_QUEUE": "dv_a", "_AMQ_ORIG_MESSAGE_ID": PRESENT},
@@ -54,7 +54,7 @@ DIVERTS: tuple[Scenario, ...] = (
         "a divert takes what its filter lets through",
         (
             Connect(), anycast("dv.c", "no"), anycast("dv.c", "yes", headers={"colour": "red"}),
-            Counts("dv.c.to", 1), Counts("dv.c", 1), Subscribe("dv.c.to"), messages("yes"),
+            Counts("dv.c.to", 1), Counts("dv.c", 1), subscribe("dv.c.to"), messages("yes"),
         ),
         addresses=(xml.anycast("dv.c"), xml.anycast("dv.c.to")),
         diverts=(xml.divert("dv_c", "dv.c", "dv.c.to", exclusive=True, filter="colour = 'red'"),),
@@ -88,8 +88,8 @@ DIVERTS: tuple[Scenario, ...] = (
         "divert_strip",
         "a diverted copy has no routing type, unless the divert passes it on",
         (
-            Connect(), send("/queue/dv.e", "m"), Subscribe("dv.e.strip", id="1"),
-            messages("m", headers={"destination-type": ABSENT}), Subscribe("dv.e.pass", id="2"),
+            Connect(), send("/queue/dv.e", "m"), subscribe("dv.e.strip", id="1"),
+            messages("m", headers={"destination-type": ABSENT}), subscribe("dv.e.pass", id="2"),
             messages("m", headers={"destination-type": "ANYCAST"}),
         ),
         addresses=(xml.anycast("dv.e"), xml.anycast("dv.e.strip"), xml.anycast("dv.e.pass")),
@@ -112,7 +112,7 @@ MORE_DIVERTS: tuple[Scenario, ...] = (
         "divert_chain",
         "a diverted copy can be diverted again; its headers tell of the last hop",
         (
-            Connect(), anycast("dw.a", "m"), Counts("dw.a.two", 1), Subscribe("dw.a.two"),
+            Connect(), anycast("dw.a", "m"), Counts("dw.a.two", 1), subscribe("dw.a.two"),
             messages("m", headers={"_AMQ_ORIG_ADDRESS": "dw.a.one", "_AMQ_ORIG_QUEUE": "dw_a_one"}),
         ),
         addresses=(xml.anycast("dw.a"), xml.anycast("dw.a.one"), xml.anycast("dw.a.two")),
@@ -125,7 +125,7 @@ MORE_DIVERTS: tuple[Scenario, ...] = (
             Connect(), anycast("dw.b", "m", headers={"AMQ_SCHEDULED_DELAY": "60000"}),
             Counts("dw.b", 1, 0, 1), Counts("dw.b.to", 1, 0, 1),
             anycast("dw.b", "n", headers={"expires": In(60_000)}),
-            Subscribe("dw.b.to"), messages("n", headers={"expires": AfterSend(60_000)}),
+            subscribe("dw.b.to"), messages("n", headers={"expires": AfterSend(60_000)}),
             anycast("dw.b", "o"), messages("o", headers={"expires": AfterSend(5000)}),
         ),
         addresses=(xml.anycast("dw.b"), xml.anycast("dw.b.to")),
@@ -170,7 +170,7 @@ MORE_DIVERTS: tuple[Scenario, ...] = (
         "divert_destination",
         "the destination of a diverted copy, when the sender wrote a prefix",
         (
-            Connect(), send("/queue/dw.d", "m"), Subscribe("dw.d.to"),
+            Connect(), send("/queue/dw.d", "m"), subscribe("dw.d.to"),
             Either(
                 ours=(messages("m", headers={"destination": "dw.d.to"}),),
                 artemis=(messages("m", headers={"destination": "/queue/dw.d.to"}),),
@@ -189,7 +189,7 @@ DUPLICATES: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dup", "1", headers={"_AMQ_DUPL_ID": "x"}),
             anycast("dup", "2", headers={"_AMQ_DUPL_ID": "x"}), anycast("dup", "3", headers={"_AMQ_DUPL_ID": "y"}),
-            Counts("dup", 2, added=2), Subscribe("dup"), messages("1", "3"),
+            Counts("dup", 2, added=2), subscribe("dup"), messages("1", "3"),
         ),
         addresses=(xml.anycast("dup"),),
     ),
@@ -217,7 +217,7 @@ DUPLICATES: tuple[Scenario, ...] = (
         "duplicate_unrouted",
         "an id is remembered even if its message reached nobody",
         (
-            Connect(), send("/topic/dup.topic", "1", headers={"_AMQ_DUPL_ID": "x"}), Subscribe("/topic/dup.topic"),
+            Connect(), send("/topic/dup.topic", "1", headers={"_AMQ_DUPL_ID": "x"}), subscribe("/topic/dup.topic"),
             send("/topic/dup.topic", "2", headers={"_AMQ_DUPL_ID": "x"}), Nothing(),
         ),
     ),
@@ -240,7 +240,7 @@ FULL: tuple[Scenario, ...] = (
         "a full address with DROP keeps what it has; what is dropped is confirmed",
         (
             Connect(), anycast("full.drop", *"12345"), Counts("full.drop", 3, added=3),
-            Subscribe("full.drop"), messages(*"123"), ack("1"), Counts("full.drop", 2),
+            subscribe("full.drop"), messages(*"123"), ack("1"), Counts("full.drop", 2),
             anycast("full.drop", "6"), messages("6"),
         ),
         addresses=(xml.anycast("full.drop"),),
@@ -279,7 +279,7 @@ FULL: tuple[Scenario, ...] = (
         "a full address with FAIL refuses; what is in delivery still fills it",
         (
             Connect("c", "1.1"), anycast("full.fail", *"123"), Refused(anycast("full.fail", "4"), closes=False),
-            Subscribe("full.fail"), messages(*"123"), Refused(anycast("full.fail", "5"), closes=False),
+            subscribe("full.fail"), messages(*"123"), Refused(anycast("full.fail", "5"), closes=False),
             ack("1"), Counts("full.fail", 2), anycast("full.fail", "6"), messages("6"),
         ),
         addresses=(xml.anycast("full.fail"),),
@@ -308,8 +308,8 @@ FULL: tuple[Scenario, ...] = (
             Connect("c"), Connect("d"), anycast("full.block", "1", "2"),
             Raw(b"SEND\ndestination:full.block\ndestination-type:ANYCAST\nreceipt:waits\n\n3\0"),
             Either(
-                ours=(Subscribe("full.block", who="d"), Counts("full.block", 2, 2), Silent("c")),
-                artemis=(Counts("full.block", 3), Subscribe("full.block", who="d")),
+                ours=(subscribe("full.block", who="d"), Counts("full.block", 2, 2), Silent("c")),
+                artemis=(Counts("full.block", 3), subscribe("full.block", who="d")),
             ),
             messages("1", "2", who="d"), ack("1", who="d"), Answer("RECEIPT", {"receipt-id": "waits"}),
             messages("3", who="d"),

@@ -18,9 +18,9 @@ from tests.oracle.steps import (
     Silent,
     StaysOpen,
     Step,
-    Subscribe,
     anycast,
     messages,
+    subscribe,
 )
 from tests.oracle.values import ABSENT, PRESENT, Contains
 
@@ -208,7 +208,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "half_close",
         "what was sent before a half-close is carried out",
         (
-            Connect("c"), Connect("d"), Subscribe("half", who="d", headers={"subscription-type": "ANYCAST"}),
+            Connect("c"), Connect("d"), subscribe("half", who="d", headers={"subscription-type": "ANYCAST"}),
             Raw(b"SEND\ndestination:half\ndestination-type:ANYCAST\n\nlast words\0"), HalfClose(),
             messages("last words", who="d"),
         ),

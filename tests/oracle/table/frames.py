@@ -10,16 +10,16 @@ from tests.oracle.steps import (
     Connect,
     Counts,
     Either,
-    Plain,
     Raw,
     Refused,
+    Request,
     Silent,
     StaysOpen,
     Step,
-    Subscribe,
     anycast,
     messages,
     send,
+    subscribe,
 )
 from tests.oracle.values import ABSENT, PRESENT, Contains, Expected
 
@@ -30,7 +30,7 @@ def _reader(name: str, version: str = "1.2", sender: str | None = None) -> tuple
     """``c`` sends in one version, ``d`` reads in another."""
     return (
         Connect("c", sender or version), Connect("d", version),
-        Subscribe(name, who="d", ack=AUTO, window=None, headers={"subscription-type": "ANYCAST"}),
+        subscribe(name, who="d", ack=AUTO, window=None, headers={"subscription-type": "ANYCAST"}),
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ HEADERS: tuple[Scenario, ...] = (
         "stompEnableMessageId adds the broker's id to a message",
         (
             Connect("c", acceptor="numbered"), Connect("d", acceptor="numbered"), Connect("e"),
-            Subscribe("wire.numbered", who="d", headers={"subscription-type": "ANYCAST"}),
+            subscribe("wire.numbered", who="d", headers={"subscription-type": "ANYCAST"}),
             anycast("wire.numbered", "m"),
             messages("m", who="d", headers={"amqMessageId": Contains("STOMP")}),
             anycast("wire.numbered", "n", who="e"),
@@ -295,8 +295,8 @@ BODIES: tuple[Scenario, ...] = (
         (
             Connect("c"),
             Either(
-                ours=(Refused(Plain("BEGIN", {"transaction": "t"}, body=b"body"), closes=True),),
-                artemis=(Plain("BEGIN", {"transaction": "t"}, body=b"body"), StaysOpen()),
+                ours=(Refused(Request("BEGIN", {"transaction": "t"}, bodies=(b"body",)), closes=True),),
+                artemis=(Request("BEGIN", {"transaction": "t"}, bodies=(b"body",)), StaysOpen()),
             ),
         ),
         departures=("body-of-another-frame",),
@@ -377,7 +377,7 @@ ERRORS: tuple[Scenario, ...] = (
             f"after an ERROR, STOMP {version} {'ends the connection' if version == '1.2' else 'goes on'}",
             (
                 Connect(version=version),
-                Refused(Plain("COMMIT", {"transaction": "never begun"}), closes=version == "1.2"),
+                Refused(Request("COMMIT", {"transaction": "never begun"}), closes=version == "1.2"),
             ),
         )
         for version in ("1.0", "1.1", "1.2")
@@ -386,7 +386,7 @@ ERRORS: tuple[Scenario, ...] = (
         "send_without_destination",
         "SEND without a destination",
         (
-            Connect("c", "1.2"), Refused(Plain("SEND", {}, body=b"m"), closes=True),
+            Connect("c", "1.2"), Refused(Request("SEND", {}, bodies=(b"m",)), closes=True),
         ),
     ),
     *(

@@ -12,18 +12,18 @@ from tests.oracle.steps import (
     Drop,
     Either,
     Nothing,
-    Send,
+    Request,
     Step,
-    Subscribe,
     ack,
     anycast,
     messages,
+    subscribe,
     unsubscribe,
 )
 from tests.oracle.values import ABSENT
 
 
-def of(group: str, to: str, *bodies: str, **headers: str) -> Send:
+def of(group: str, to: str, *bodies: str, **headers: str) -> Request:
     """Messages of one group."""
     return anycast(to, *bodies, headers={"JMSXGroupID": group, **headers})
 
@@ -32,7 +32,7 @@ def readers(to: str, *names: str, window: int = -1) -> tuple[Step, ...]:
     """A sender ``c``, and consumers that come in this order."""
     steps: list[Step] = [Connect("c")]
     for number, name in enumerate(names, 1):
-        steps += [Connect(name), Subscribe(to, who=name, window=window), Counts(to, consumers=number)]
+        steps += [Connect(name), subscribe(to, who=name, window=window), Counts(to, consumers=number)]
     return tuple(steps)
 
 
@@ -112,7 +112,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             *readers("group.again", "d"), of("a", "group.again", "a1"), of("b", "group.again", "b1"),
             messages("a1", "b1", who="d"), ack("a1", "b1", who="d"),
-            Connect("e"), Subscribe("group.again", who="e"), Counts("group.again", 0, consumers=2),
+            Connect("e"), subscribe("group.again", who="e"), Counts("group.again", 0, consumers=2),
             of("a", "group.again", "a2"), of("b", "group.again", "b2"),
             messages("a2", who="d"), messages("b2", who="e"),
             of("a", "group.again", "a3"), messages("a3", who="d"),
@@ -125,7 +125,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             *readers("group.stays", "d"), of("a", "group.stays", "a1"), of("b", "group.stays", "b1"),
             messages("a1", "b1", who="d"),
-            Connect("e"), Subscribe("group.stays", who="e"), Counts("group.stays", consumers=2),
+            Connect("e"), subscribe("group.stays", who="e"), Counts("group.stays", consumers=2),
             of("a", "group.stays", "a2"), of("b", "group.stays", "b2"), messages("a2", "b2", who="d"), Nothing("e"),
         ),
         addresses=(xml.anycast("group.stays"),),
@@ -135,7 +135,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "group-rebalance-pause-dispatch waits until everything is settled",
         (
             *readers("group.pause", "d"), of("a", "group.pause", "a1"), messages("a1", who="d"),
-            Connect("e"), Subscribe("group.pause", who="e"), Counts("group.pause", consumers=2),
+            Connect("e"), subscribe("group.pause", who="e"), Counts("group.pause", consumers=2),
             of("a", "group.pause", "a2"), of("b", "group.pause", "b1"), Nothing("d"), Nothing("e"),
             ack("a1", who="d"), Counts("group.pause", acknowledged=1),
             Either(ours=(), artemis=(Nothing("d"), of("c", "group.pause", "event"))),
@@ -176,7 +176,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             *readers("group.delay", "d", window=ONE_BY_ONE), of("a", "group.delay", "a1", "a2"),
             messages("a1", who="d"),
             Either(ours=(Drop("d"),), artemis=(Disconnect("d"),)),
-            Counts("group.delay", 2, 0, 1, consumers=0), Subscribe("group.delay"),
+            Counts("group.delay", 2, 0, 1, consumers=0), subscribe("group.delay"),
             Either(ours=(messages("a1", "a2"),), artemis=(messages("a2", "a1"),)),
         ),
         addresses=(xml.anycast("group.delay"),),

@@ -17,7 +17,6 @@ from tests.oracle.steps import (
     Refused,
     Routed,
     Step,
-    Subscribe,
     ack,
     anycast,
     begin,
@@ -25,6 +24,7 @@ from tests.oracle.steps import (
     messages,
     nack,
     send,
+    subscribe,
     unsubscribe,
 )
 from tests.oracle.values import ABSENT, PRESENT, AfterSend, Expected, In
@@ -41,7 +41,7 @@ def _expires(name: str, asked_ms: int | None, expected: Expected) -> tuple[Step,
 def _loses(name: str, *, redelivered: str) -> tuple[Step, ...]:
     """A consumer is sent the message and its connection is lost."""
     return (
-        Connect("d"), Subscribe(name, who="d"), messages("m", who="d", headers={"redelivered": redelivered}), Drop("d"),
+        Connect("d"), subscribe(name, who="d"), messages("m", who="d", headers={"redelivered": redelivered}), Drop("d"),
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "expiry_delay",
         "expiry-delay is for messages that name no time of their own",
         (
-            Connect(), Subscribe("exp.delay", ack="auto"),
+            Connect(), subscribe("exp.delay", ack="auto"),
             *_expires("exp.delay", None, AfterSend(5000)), *_expires("exp.delay", LONG_MS, AfterSend(LONG_MS)),
         ),
         addresses=(xml.anycast("exp.delay"),),
@@ -60,7 +60,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "expiry_min_max",
         "min-expiry-delay and max-expiry-delay hold the time between them",
         (
-            Connect(), Subscribe("exp.range", ack="auto"),
+            Connect(), subscribe("exp.range", ack="auto"),
             *_expires("exp.range", None, AfterSend(50_000)), *_expires("exp.range", 100, AfterSend(10_000)),
             *_expires("exp.range", 90_000, AfterSend(50_000)), *_expires("exp.range", 30_000, AfterSend(30_000)),
         ),
@@ -70,7 +70,7 @@ EXPIRY: tuple[Scenario, ...] = (
     Scenario(
         "no_expiry",
         "no-expiry takes the time away",
-        (Connect(), Subscribe("exp.never", ack="auto"), *_expires("exp.never", LONG_MS, "0")),
+        (Connect(), subscribe("exp.never", ack="auto"), *_expires("exp.never", LONG_MS, "0")),
         addresses=(xml.anycast("exp.never"),),
         settings=(xml.setting("exp.never", no_expiry=True),),
     ),
@@ -80,7 +80,7 @@ EXPIRY: tuple[Scenario, ...] = (
         (
             Connect(), anycast("exp.late", "gone", headers={"expires": In(40)}), anycast("exp.late", "stays"),
             Counts("exp.late", 2, expired=0), PassTime(60),
-            Subscribe("exp.late"), messages("stays"), Counts("exp.late", 1, 1, expired=1),
+            subscribe("exp.late"), messages("stays"), Counts("exp.late", 1, 1, expired=1),
         ),
         addresses=(xml.anycast("exp.late"),),
     ),
@@ -90,7 +90,7 @@ EXPIRY: tuple[Scenario, ...] = (
         (
             Connect(), anycast("exp.source", "m", headers={"expires": In(60), "priority": "7", "mine": "kept"}),
             Counts("exp.source", 0, expired=1), Counts("exp.target", 1),
-            Subscribe("exp.target"),
+            subscribe("exp.target"),
             messages(
                 "m",
                 headers={
@@ -110,7 +110,7 @@ EXPIRY: tuple[Scenario, ...] = (
         (
             Connect(), anycast("exp.auto", "m", headers={"expires": In(60)}),
             Counts("exp.auto", 0, expired=1), Counts("EXP.exp.auto", 1),
-            Subscribe("exp.auto.target::EXP.exp.auto"), messages("m", headers={"_AMQ_ORIG_ADDRESS": "exp.auto"}),
+            subscribe("exp.auto.target::EXP.exp.auto"), messages("m", headers={"_AMQ_ORIG_ADDRESS": "exp.auto"}),
         ),
         addresses=(xml.anycast("exp.auto"),),
         settings=(xml.setting("exp.auto", expiry_address="exp.auto.target", auto_create_expiry_resources=True),),
@@ -121,7 +121,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "a scheduled message whose time is over when it falls due is not delivered",
         (
             Connect(), anycast("exp.later", "m", headers={"AMQ_SCHEDULED_DELAY": "200", "expires": In(50)}),
-            Counts("exp.later", 1, 0, 1, expired=0), Counts("exp.later", 1, 0, 0), Subscribe("exp.later"), Nothing(),
+            Counts("exp.later", 1, 0, 1, expired=0), Counts("exp.later", 1, 0, 0), subscribe("exp.later"), Nothing(),
             Counts("exp.later", 0, expired=1),
         ),
         addresses=(xml.anycast("exp.later"),),
@@ -130,7 +130,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "expires_negative",
         "expires below 0",
         (
-            Connect("c", "1.1"), Subscribe("exp.negative"),
+            Connect("c", "1.1"), subscribe("exp.negative"),
             Either(
                 ours=(Refused(anycast("exp.negative", "m", headers={"expires": "-1"}), closes=False),),
                 artemis=(
@@ -146,7 +146,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "expired_in_delivery",
         "what is in delivery does not expire",
         (
-            Connect(), Subscribe("exp.held"), anycast("exp.held", "m", headers={"expires": In(80)}), messages("m"),
+            Connect(), subscribe("exp.held"), anycast("exp.held", "m", headers={"expires": In(80)}), messages("m"),
             PassTime(300), Counts("exp.held", 1, 1, expired=0), ack("m"), Counts("exp.held", 0, acknowledged=1),
         ),
         addresses=(xml.anycast("exp.held"),),
@@ -156,7 +156,7 @@ EXPIRY: tuple[Scenario, ...] = (
         "expired_on_expiry_address",
         "what expires on the expiry address itself stays there, and expires no more",
         (
-            Connect(), anycast("exp.self", "m", headers={"expires": In(40)}), PassTime(60), Subscribe("exp.self"),
+            Connect(), anycast("exp.self", "m", headers={"expires": In(40)}), PassTime(60), subscribe("exp.self"),
             messages("m", headers={"expires": "0", "_AMQ_ORIG_ADDRESS": "exp.self"}),
             Counts("exp.self", 1, 1, expired=1),
         ),
@@ -181,7 +181,7 @@ DEAD: tuple[Scenario, ...] = (
             *_loses("dead.source", redelivered="false"), Counts("dead.source", 1, 0),
             *_loses("dead.source", redelivered="true"), Counts("dead.source", 1, 0),
             *_loses("dead.source", redelivered="true"), Counts("dead.source", 0, killed=1),
-            Counts("dead.target", 1), Subscribe("dead.target"),
+            Counts("dead.target", 1), subscribe("dead.target"),
             messages(
                 "m",
                 headers={
@@ -210,7 +210,7 @@ DEAD: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dead.many", "m", headers={"expires": In(LONG_MS)}),
             *_loses("dead.many", redelivered="false"),
-            Counts("dead.many.a", 1), Counts("dead.many.b", 1), Subscribe("dead.many.to::dead.many.a"),
+            Counts("dead.many.a", 1), Counts("dead.many.b", 1), subscribe("dead.many.to::dead.many.a"),
             messages("m", headers={"expires": "0"}),
         ),
         addresses=(
@@ -225,7 +225,7 @@ DEAD: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dead.self", "m"), *_loses("dead.self", redelivered="false"),
             Counts("dead.self", 1, 0, killed=1),
-            Subscribe("dead.self"), messages("m", headers={"redelivered": "false"}),
+            subscribe("dead.self"), messages("m", headers={"redelivered": "false"}),
         ),
         addresses=(xml.anycast("dead.self"),),
         settings=(xml.setting("dead.self", dead_letter_address="dead.self", max_delivery_attempts=1),),
@@ -236,7 +236,7 @@ DEAD: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dead.first", "m"), *_loses("dead.first", redelivered="false"),
             Counts("dead.second", 1), *_loses("dead.second", redelivered="false"), Counts("dead.third", 1),
-            Subscribe("dead.third"),
+            subscribe("dead.third"),
             messages("m", headers={"_AMQ_ORIG_ADDRESS": "dead.second", "_AMQ_ORIG_QUEUE": "dead.second"}),
         ),
         addresses=(xml.anycast("dead.first"), xml.anycast("dead.second"), xml.anycast("dead.third")),
@@ -261,7 +261,7 @@ DEAD: tuple[Scenario, ...] = (
         (
             Connect(), anycast("dead.auto", "m"), *_loses("dead.auto", redelivered="false"),
             Counts("dead.auto", 0, killed=1), Counts("DLQ.dead.auto", 1),
-            Subscribe("dead.auto.target::DLQ.dead.auto"), messages("m", headers={"_AMQ_ORIG_QUEUE": "dead.auto"}),
+            subscribe("dead.auto.target::DLQ.dead.auto"), messages("m", headers={"_AMQ_ORIG_QUEUE": "dead.auto"}),
         ),
         addresses=(xml.anycast("dead.auto"),),
         settings=(
@@ -278,7 +278,7 @@ DEAD: tuple[Scenario, ...] = (
         "send-to-dla-on-no-route keeps what reaches no queue",
         (
             Connect(), send("dead.unrouted", "m"), Counts("dead.unrouted.target", 1),
-            Subscribe("dead.unrouted.target"),
+            subscribe("dead.unrouted.target"),
             Either(
                 ours=(messages("m", headers={"_AMQ_ORIG_ADDRESS": "dead.unrouted", "_AMQ_ORIG_QUEUE": ABSENT}),),
                 artemis=(messages("m", headers={"_AMQ_ORIG_ADDRESS": "dead.unrouted", "_AMQ_ORIG_QUEUE": ""}),),
@@ -302,12 +302,12 @@ DEAD: tuple[Scenario, ...] = (
                 ours=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0)),
                 artemis=(Counts("delayed", 1, 0, 0),),
             ),
-            Connect("d"), Subscribe("delayed", who="d"), messages("m", who="d"), Disconnect("d"),
+            Connect("d"), subscribe("delayed", who="d"), messages("m", who="d"), Disconnect("d"),
             Either(
                 ours=(Counts("delayed", 1, 0, 0),),
                 artemis=(Counts("delayed", 1, 0, 1), Counts("delayed", 1, 0, 0)),
             ),
-            Subscribe("delayed"), messages("m"), unsubscribe(), Counts("delayed", 1, 0, 0),
+            subscribe("delayed"), messages("m"), unsubscribe(), Counts("delayed", 1, 0, 0),
         ),
         addresses=(xml.anycast("delayed"),),
         settings=(xml.setting("delayed", redelivery_delay=400),),
@@ -317,7 +317,7 @@ DEAD: tuple[Scenario, ...] = (
         "nack",
         "NACK gives the message back; after the last attempt it is dead",
         (
-            Connect(), anycast("nacked", "m"), Subscribe("nacked"), messages("m", headers={"redelivered": "false"}),
+            Connect(), anycast("nacked", "m"), subscribe("nacked"), messages("m", headers={"redelivered": "false"}),
             nack("m"),
             Either(
                 ours=(
@@ -338,7 +338,7 @@ SCHEDULES: tuple[Scenario, ...] = (
         "scheduled",
         "a scheduled message waits for its time, and counts meanwhile",
         (
-            Connect(), Subscribe("later"), anycast("later", "m", headers={"AMQ_SCHEDULED_DELAY": "300"}),
+            Connect(), subscribe("later"), anycast("later", "m", headers={"AMQ_SCHEDULED_DELAY": "300"}),
             Counts("later", 1, 0, 1, added=1),
             messages("m", headers={"redelivered": "false"}), Counts("later", 1, 1, 0),
         ),
@@ -348,7 +348,7 @@ SCHEDULES: tuple[Scenario, ...] = (
         "scheduled_both",
         "AMQ_SCHEDULED_TIME wins over AMQ_SCHEDULED_DELAY; a delay of 0 or less is none",
         (
-            Connect(), Subscribe("later.both", ack="auto"),
+            Connect(), subscribe("later.both", ack="auto"),
             anycast(
                 "later.both", "m", headers={"AMQ_SCHEDULED_DELAY": "60000", "AMQ_SCHEDULED_TIME": In(100)}
             ),
@@ -362,7 +362,7 @@ SCHEDULES: tuple[Scenario, ...] = (
         "a schedule in the past is due at once, and goes to the head",
         (
             Connect(), anycast("later.past", "old"), anycast("later.past", "past", headers={"AMQ_SCHEDULED_TIME": "1"}),
-            Counts("later.past", 2, 0, 0), Subscribe("later.past"), messages("past", "old"),
+            Counts("later.past", 2, 0, 0), subscribe("later.past"), messages("past", "old"),
         ),
         addresses=(xml.anycast("later.past"),),
     ),
@@ -372,7 +372,7 @@ SCHEDULES: tuple[Scenario, ...] = (
         (
             Connect(), anycast("later.prio", "low", headers={"AMQ_SCHEDULED_DELAY": "150", "priority": "1"}),
             anycast("later.prio", "high", headers={"AMQ_SCHEDULED_DELAY": "150", "priority": "9"}),
-            Counts("later.prio", 2, 0, 2), Counts("later.prio", 2, 0, 0), Subscribe("later.prio"),
+            Counts("later.prio", 2, 0, 2), Counts("later.prio", 2, 0, 0), subscribe("later.prio"),
             messages("high", "low"),
         ),
         addresses=(xml.anycast("later.prio"),),
@@ -391,7 +391,7 @@ SCHEDULES: tuple[Scenario, ...] = (
         "scheduled_headers",
         "the headers that a scheduled message and one of a group arrive with",
         (
-            Connect(), Subscribe("later.headers", ack="auto"),
+            Connect(), subscribe("later.headers", ack="auto"),
             anycast("later.headers", "m", headers={"AMQ_SCHEDULED_DELAY": "20", "JMSXGroupID": "g"}),
             Either(
                 ours=(messages("m", headers={"AMQ_SCHEDULED_DELAY": "20", "JMSXGroupID": "g", "_AMQ_GROUP_ID": "g"}),),
@@ -414,7 +414,7 @@ UNUSED: tuple[Scenario, ...] = (
         "an auto-created queue that was used and is empty goes, and its address; one with a message stays",
         (
             Connect(), anycast("made.used", "m"), anycast("made.full", "m"), Exists("made.used"), Exists("made.full"),
-            Subscribe("made.used", headers={"subscription-type": "ANYCAST"}), messages("m"), ack("m"), unsubscribe(),
+            subscribe("made.used", headers={"subscription-type": "ANYCAST"}), messages("m"), ack("m"), unsubscribe(),
             Exists("made.used", yes=False), AddressExists("made.used", yes=False),
             Counts("made.full", 1),
         ),
@@ -429,7 +429,7 @@ UNUSED: tuple[Scenario, ...] = (
                 step
                 for name in ("made.kept", "made.other")
                 for step in (
-                    Subscribe(name, headers={"subscription-type": "ANYCAST"}), messages("m"), ack("m"), unsubscribe(),
+                    subscribe(name, headers={"subscription-type": "ANYCAST"}), messages("m"), ack("m"), unsubscribe(),
                 )
             ),
             Exists("made.other", yes=False), Counts("made.kept", 0), Routed("made.kept", 1),

@@ -12,10 +12,10 @@ from tests.oracle.steps import (
     Exists,
     Nothing,
     Step,
-    Subscribe,
     anycast,
     messages,
     send,
+    subscribe,
 )
 
 RING = "$.artemis.internal.{}.queue.{}.retro"
@@ -24,7 +24,7 @@ RING = "$.artemis.internal.{}.queue.{}.retro"
 def loses(queue: str) -> tuple[Step, ...]:
     """A consumer is sent the message and its connection is lost; the broker has noticed."""
     return (
-        Connect("lost"), Subscribe(queue, who="lost"), messages("m", who="lost"), Drop("lost"),
+        Connect("lost"), subscribe(queue, who="lost"), messages("m", who="lost"), Drop("lost"),
         Counts(queue, 0, killed=1),
     )  # fmt: skip
 
@@ -36,8 +36,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Connect("c"), Connect("d"), Connect("e"), send("/topic/retro", *"12345"),
             Counts(RING.format("retro", "multicast"), 3, replaced=2),
-            Subscribe("/topic/retro", who="d"), messages(*"345", who="d"), send("/topic/retro", "6"),
-            messages("6", who="d"), Subscribe("/topic/retro", who="e"), messages(*"456", who="e"), Nothing("d"),
+            subscribe("/topic/retro", who="d"), messages(*"345", who="d"), send("/topic/retro", "6"),
+            messages("6", who="d"), subscribe("/topic/retro", who="e"), messages(*"456", who="e"), Nothing("d"),
             Counts(RING.format("retro", "multicast"), 3, replaced=3),
         ),
         addresses=(xml.address("retro", multicast=()),),
@@ -49,7 +49,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Connect("c"), Connect("d"), anycast("retro.any", *"1234"), Counts("retro.any", 4),
             Counts(RING.format("retro.any", "anycast"), 2), Counts(RING.format("retro.any", "multicast"), 0),
-            Subscribe("retro.any::retro.any.later", who="d", headers={"subscription-type": "ANYCAST"}),
+            subscribe("retro.any::retro.any.later", who="d", headers={"subscription-type": "ANYCAST"}),
             messages("3", "4", who="d"), Counts("retro.any", 4),
         ),
         addresses=(xml.anycast("retro.any"),),
@@ -63,7 +63,7 @@ SCENARIOS: tuple[Scenario, ...] = (
             send("/topic/retro.some", "red", headers={"color": "red", "priority": "7"}),
             send("/topic/retro.some", "blue", headers={"color": "blue"}),
             Counts(RING.format("retro.some", "multicast"), 2),
-            Subscribe("/topic/retro.some", who="d", headers={"selector": "color = 'red'"}),
+            subscribe("/topic/retro.some", who="d", headers={"selector": "color = 'red'"}),
             messages("red", who="d", headers={"destination": "/topic/retro.some", "color": "red", "priority": "7"}),
             Nothing("d"),
         ),
@@ -90,7 +90,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Connect("c"), Connect("d"), send("/topic/retro.prio", "1", "2", headers={"priority": "1"}),
             send("/topic/retro.prio", "3", headers={"priority": "9"}),
-            Counts(RING.format("retro.prio", "multicast"), 2, replaced=1), Subscribe("/topic/retro.prio", who="d"),
+            Counts(RING.format("retro.prio", "multicast"), 2, replaced=1), subscribe("/topic/retro.prio", who="d"),
             Either(ours=(messages("3", "2", who="d"),), artemis=(messages("1", "2", who="d"),)),
         ),
         addresses=(xml.address("retro.prio", multicast=()),),
@@ -103,7 +103,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         (
             Connect(), anycast("named.a", "m"), anycast("named.b", "m"), *loses("named.a"), *loses("named.b"),
             Counts("dead-named.a-end", 1), Counts("dead-named.b-end", 1),
-            Subscribe("named.target::dead-named.b-end"), messages("m", headers={"_AMQ_ORIG_ADDRESS": "named.b"}),
+            subscribe("named.target::dead-named.b-end"), messages("m", headers={"_AMQ_ORIG_ADDRESS": "named.b"}),
             Nothing(),
         ),
         addresses=(xml.anycast("named.a"), xml.anycast("named.b")),

@@ -16,13 +16,13 @@ from tests.oracle.steps import (
     Refused,
     Resize,
     Step,
-    Subscribe,
     abort,
     ack,
     anycast,
     begin,
     commit,
     messages,
+    subscribe,
     unsubscribe,
 )
 from tests.oracle.values import In
@@ -56,7 +56,7 @@ def ring(
 
 def _read(name: str, *bodies: str, who: str = "d") -> tuple[Step, ...]:
     """A new consumer gets these, and nothing is left."""
-    return (Subscribe(name, who=who, id="reader"), messages(*bodies, who=who), ack(*bodies, who=who), Counts(name, 0))
+    return (subscribe(name, who=who, id="reader"), messages(*bodies, who=who), ack(*bodies, who=who), Counts(name, 0))
 
 
 def _deliver(name: str, bodies: str) -> tuple[Step, ...]:
@@ -79,7 +79,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "02",
         "messages in delivery do not count; what comes back is trimmed, the oldest first",
-        Subscribe("ring.02", who="d"),
+        subscribe("ring.02", who="d"),
         *_deliver("ring.02", "ABCD"), Counts("ring.02", 4, 4, 0, 0),
         unsubscribe(who="d"), Counts("ring.02", 3, 0, 0, 1),
         messages("A", "B", "C", "D", who="d"),
@@ -88,7 +88,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "03",
         "both messages of a ring of one come back: the newer one stays",
-        Subscribe("ring.03", who="d"),
+        subscribe("ring.03", who="d"),
         *_deliver("ring.03", "AB"), Counts("ring.03", 2, 2, 0, 0),
         unsubscribe(who="d"), Counts("ring.03", 1, 0, 0, 1),
         messages("A", "B", who="d"),
@@ -98,7 +98,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "04",
         "the message in delivery is safe while ready ones go; when it comes back it finds the ring full of newer ones",
-        Subscribe("ring.04", who="d", window=ONE_BY_ONE),
+        subscribe("ring.04", who="d", window=ONE_BY_ONE),
         anycast("ring.04", "A"), Counts("ring.04", 1, 1, 0, 0),
         anycast("ring.04", "B", "C", "D"), Counts("ring.04", 4, 1, 0, 0),
         anycast("ring.04", "E"), Counts("ring.04", 4, 1, 0, 1),
@@ -109,7 +109,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "05",
         "an acknowledgement makes room; then the ring fills again behind the next message in delivery",
-        Subscribe("ring.05", who="d", window=ONE_BY_ONE),
+        subscribe("ring.05", who="d", window=ONE_BY_ONE),
         anycast("ring.05", "A"), Counts("ring.05", 1, 1, 0, 0),
         anycast("ring.05", "B", "C", "D", "E"), Counts("ring.05", 4, 1, 0, 1),
         messages("A", who="d"), ack("A", who="d"), Counts("ring.05", 3, 1, 0, 1),
@@ -121,7 +121,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "06",
         "what was acknowledged in the middle leaves room for all others to come back",
-        Subscribe("ring.06", who="d"),
+        subscribe("ring.06", who="d"),
         *_deliver("ring.06", "ABCD"), Counts("ring.06", 4, 4, 0, 0),
         messages("A", "B", "C", "D", who="d"), ack("B", who="d"), Counts("ring.06", 3, 3, 0, 0),
         unsubscribe(who="d"), Counts("ring.06", 3, 0, 0, 0),
@@ -130,7 +130,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "07",
         "five come back in their old order, not reversed",
-        Subscribe("ring.07", who="d"),
+        subscribe("ring.07", who="d"),
         *_deliver("ring.07", "ABCDE"), Counts("ring.07", 5, 5, 0, 0),
         unsubscribe(who="d"), Counts("ring.07", 3, 0, 0, 2),
         messages("A", "B", "C", "D", "E", who="d"),
@@ -139,7 +139,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "08",
         "messages that went from one consumer to another come back: which of them the ring gives up",
-        Subscribe("ring.08", who="c", id="1"), Subscribe("ring.08", who="d", id="2"),
+        subscribe("ring.08", who="c", id="1"), subscribe("ring.08", who="d", id="2"),
         Counts("ring.08", 0, consumers=2),
         *_deliver("ring.08", "ABCD"), messages("A", "C", who="c"), messages("B", "D", who="d"),
         unsubscribe("1", who="c"), Counts("ring.08", 4, 4, 0, 0), messages("A", "C", who="d"),
@@ -182,7 +182,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "13",
         "a message that falls due before a waiting consumer is delivered, whatever the size of the ring",
-        Subscribe("ring.13", who="d"),
+        subscribe("ring.13", who="d"),
         *_deliver("ring.13", "ABC"),
         anycast("ring.13", "S", headers={"AMQ_SCHEDULED_DELAY": "250"}), Counts("ring.13", 4, 3, 1, 0),
         Counts("ring.13", 4, 4, 0, 0), messages("A", "B", "C", "S", who="d"),
@@ -223,7 +223,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "16_lost",
         "a lost connection with one attempt allowed: all go to the dead letters, none to the ring",
-        Subscribe("ring.16_lost", who="d"), *_deliver("ring.16_lost", "ABCD"),
+        subscribe("ring.16_lost", who="d"), *_deliver("ring.16_lost", "ABCD"),
         messages("A", "B", "C", "D", who="d"),
         Drop("d"),
         Either(
@@ -237,7 +237,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "16_disconnect",
         "DISCONNECT with one attempt allowed",
-        Subscribe("ring.16_disconnect", who="d"), *_deliver("ring.16_disconnect", "ABCD"),
+        subscribe("ring.16_disconnect", who="d"), *_deliver("ring.16_disconnect", "ABCD"),
         messages("A", "B", "C", "D", who="d"),
         Disconnect("d"),
         Either(
@@ -251,7 +251,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "16_unsubscribe",
         "UNSUBSCRIBE with one attempt allowed: no attempt is counted, and the ring trims",
-        Subscribe("ring.16_unsubscribe", who="d"), *_deliver("ring.16_unsubscribe", "ABCD"),
+        subscribe("ring.16_unsubscribe", who="d"), *_deliver("ring.16_unsubscribe", "ABCD"),
         messages("A", "B", "C", "D", who="d"),
         unsubscribe(who="d"), Counts("ring.16_unsubscribe", 3, 0, 0, 1, killed=0),
         more=xml.setting(
@@ -264,7 +264,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         anycast("ring.17", *"0123456789"), Counts("ring.17", 10, replaced=0),
         Resize("ring.17", 3), Counts("ring.17", 10, replaced=0),
         anycast("ring.17", "a"), Counts("ring.17", 10, replaced=1),
-        Subscribe("ring.17", who="d", window=ONE_BY_ONE),
+        subscribe("ring.17", who="d", window=ONE_BY_ONE),
         *(step for body in "12345678" for step in (messages(body, who="d"), ack(body, who="d"))),
         messages("9", who="d"), unsubscribe(who="d"), Counts("ring.17", 2, 0, 0, 1, acknowledged=8),
         anycast("ring.17", "b"), Counts("ring.17", 3, replaced=1),
@@ -285,7 +285,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "20",
         "a paused queue is a ring all the same",
-        Pause("ring.20"), Subscribe("ring.20", who="d"),
+        Pause("ring.20"), subscribe("ring.20", who="d"),
         anycast("ring.20", *"ABCDE"), Counts("ring.20", 3, 0, 0, 2),
         Pause("ring.20", paused=False), messages("C", "D", "E", who="d"), Counts("ring.20", 3, 3, 0, 2),
     ),
@@ -308,10 +308,10 @@ SCENARIOS: tuple[Scenario, ...] = (
         "22",
         "reading a ring that keeps its messages takes nothing from it, and acknowledges nothing",
         anycast("ring.22", "0"), Counts("ring.22", 1), anycast("ring.22", "1"), Counts("ring.22", 1, replaced=1),
-        Subscribe("ring.22", who="d"), messages("1", who="d"), ack("1", who="d"),
+        subscribe("ring.22", who="d"), messages("1", who="d"), ack("1", who="d"),
         Counts("ring.22", 1, 0, 0, 1, acknowledged=0), unsubscribe(who="d"), Counts("ring.22", 1, 0, consumers=0),
         anycast("ring.22", "2"), Counts("ring.22", 1, 0, 0, 2),
-        Subscribe("ring.22", who="d"), messages("2", who="d"), unsubscribe(who="d"), Counts("ring.22", 1, 0),
+        subscribe("ring.22", who="d"), messages("2", who="d"), unsubscribe(who="d"), Counts("ring.22", 1, 0),
         size=1, non_destructive=True,
     ),
     ring(
@@ -329,14 +329,14 @@ SCENARIOS: tuple[Scenario, ...] = (
     ring(
         "24_consumer",
         "a ring of none keeps nothing, whoever waits for messages",
-        Subscribe("ring.24_consumer", who="d"), anycast("ring.24_consumer", "A", "B"),
+        subscribe("ring.24_consumer", who="d"), anycast("ring.24_consumer", "A", "B"),
         Counts("ring.24_consumer", 0, 0, 0, 2),
         size=0,
     ),
     ring(
         "04_burst",
         "more messages at once than the ring holds, before a consumer with room",
-        Subscribe("ring.04_burst", who="d"), Counts("ring.04_burst", 0, consumers=1),
+        subscribe("ring.04_burst", who="d"), Counts("ring.04_burst", 0, consumers=1),
         begin(), *(anycast("ring.04_burst", body, headers={"transaction": "t"}) for body in "ABCDE"), commit(),
         Either(
             ours=(messages(*"ABCDE", who="d"), Counts("ring.04_burst", 5, 5, 0, 0)),
@@ -348,7 +348,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "25",
         "without consumers a purging queue takes nothing; when the last leaves, the ring trims and the rest is killed",
         anycast("ring.25", "X"), Counts("ring.25", 0, 0, 0, 0, added=0),
-        Subscribe("ring.25", who="d"), *_deliver("ring.25", "ABCD"),
+        subscribe("ring.25", who="d"), *_deliver("ring.25", "ABCD"),
         unsubscribe(who="d"), Counts("ring.25", 0, 0, 0, 1, killed=3),
         purge_on_no_consumers=True,
     ),

@@ -13,11 +13,11 @@ from tests.oracle.steps import (
     Nothing,
     Refused,
     Routed,
-    Subscribe,
     ack,
     anycast,
     messages,
     send,
+    subscribe,
     unnamed,
     unsubscribe,
 )
@@ -55,7 +55,7 @@ ROUTING: tuple[Scenario, ...] = (
         "an untyped message reaches one anycast queue and every multicast queue",
         (
             Connect(), send("six", "1"), Counts("six.c", 1), Counts("six.d", 1),
-            Subscribe("six::six.a", id="a"), Subscribe("six::six.b", id="b"), messages("1"), Nothing(),
+            subscribe("six::six.a", id="a"), subscribe("six::six.b", id="b"), messages("1"), Nothing(),
             Routed("six", 1),
         ),
         addresses=(FOUR_QUEUES.replace("four", "six"),),
@@ -64,7 +64,7 @@ ROUTING: tuple[Scenario, ...] = (
         "wildcard_middle",
         "a # in the middle of a routing wildcard",
         (
-            Connect(), Subscribe("/topic/mid.#.z"), send("/topic/mid.z", "0"), send("/topic/mid.a.z", "1"),
+            Connect(), subscribe("/topic/mid.#.z"), send("/topic/mid.z", "0"), send("/topic/mid.a.z", "1"),
             send("/topic/mid.a.b.z", "2"), send("/topic/mid.a", "no"), messages("0", "1", "2"), Nothing(),
         ),
     ),
@@ -72,9 +72,9 @@ ROUTING: tuple[Scenario, ...] = (
         "wildcard_after_any_words",
         "a # with a * after it, or with two words after it",
         (
-            Connect(), Subscribe("/topic/any.#.*", id="1"), send("/topic/any.b", "b"),
+            Connect(), subscribe("/topic/any.#.*", id="1"), send("/topic/any.b", "b"),
             Either(ours=(messages("b"),), artemis=(Nothing(),)),
-            Subscribe("/topic/two.#.a.b", id="2"), send("/topic/two.a.x.b", "no"),
+            subscribe("/topic/two.#.a.b", id="2"), send("/topic/two.a.x.b", "no"),
             send("/topic/two.x.a.b", "yes"), messages("yes"),
         ),
         departures=("routing-any-words",),
@@ -112,7 +112,7 @@ ROUTING: tuple[Scenario, ...] = (
         "route_to_consumers",
         "several anycast queues of which one has a consumer",
         (
-            Connect("c"), Connect("d"), Subscribe("served::served.b", who="d"), Counts("served.b", consumers=1),
+            Connect("c"), Connect("d"), subscribe("served::served.b", who="d"), Counts("served.b", consumers=1),
             anycast("served", *"1234"),
             Either(
                 ours=(Counts("served.a", 2), Counts("served.b", 2)),
@@ -148,7 +148,7 @@ ROUTING: tuple[Scenario, ...] = (
         "prefix_and_header",
         "a prefix and a header that contradict each other",
         (
-            Connect(), Subscribe("/queue/contradicted"), send("/queue/contradicted", "m", headers=TO_MULTICAST),
+            Connect(), subscribe("/queue/contradicted"), send("/queue/contradicted", "m", headers=TO_MULTICAST),
             Either(ours=(messages("m"),), artemis=(Nothing(),)),
         ),
         departures=("prefix-and-header",),
@@ -163,7 +163,7 @@ ROUTING: tuple[Scenario, ...] = (
         "prefixes",
         "a prefix decides the routing type, and is part of the destination that consumers see",
         (
-            Connect("c"), Connect("d"), Subscribe("/queue/prefixed", who="d"),
+            Connect("c"), Connect("d"), subscribe("/queue/prefixed", who="d"),
             send("/queue/prefixed", "m"), Counts("prefixed", 1, 1),
             messages("m", who="d", headers={"destination": "/queue/prefixed", "destination-type": "ANYCAST"}),
         ),
@@ -172,7 +172,7 @@ ROUTING: tuple[Scenario, ...] = (
         "prefix_of_sender",
         "consumers see the destination as the sender wrote it",
         (
-            Connect("c"), Connect("d"), Subscribe("/queue/written", who="d"), anycast("written", "m"),
+            Connect("c"), Connect("d"), subscribe("/queue/written", who="d"), anycast("written", "m"),
             messages("m", who="d", headers={"destination": "written"}),
         ),
     ),
@@ -181,8 +181,8 @@ ROUTING: tuple[Scenario, ...] = (
         "every subscriber of a multicast address gets a message, those that come later do not",
         (
             Connect("c"), Connect("d"), Connect("e"),
-            Subscribe("/topic/news", who="c"), Subscribe("/topic/news", who="d"), send("/topic/news", "1", who="d"),
-            messages("1", who="c"), messages("1", who="d"), Subscribe("/topic/news", who="e"), Nothing("e"),
+            subscribe("/topic/news", who="c"), subscribe("/topic/news", who="d"), send("/topic/news", "1", who="d"),
+            messages("1", who="c"), messages("1", who="d"), subscribe("/topic/news", who="e"), Nothing("e"),
             send("/topic/news", "2", who="d"), messages("2", who="e"), messages("2", who="c"),
         ),
     ),
@@ -190,7 +190,7 @@ ROUTING: tuple[Scenario, ...] = (
         "topic_twice",
         "two subscriptions of one connection each get their copy",
         (
-            Connect(), Subscribe("/topic/twice", id="1"), Subscribe("/topic/twice", id="2"),
+            Connect(), subscribe("/topic/twice", id="1"), subscribe("/topic/twice", id="2"),
             send("/topic/twice", "m"), messages("m", "m"), Nothing(),
         ),
     ),
@@ -198,7 +198,7 @@ ROUTING: tuple[Scenario, ...] = (
         "wildcard_subscribe",
         "a subscription to a wildcard address gets what is sent to all addresses it matches",
         (
-            Connect(), Subscribe("/topic/wild.*"), send("/topic/wild.a", "a"), send("/topic/wild.b", "b"),
+            Connect(), subscribe("/topic/wild.*"), send("/topic/wild.a", "a"), send("/topic/wild.b", "b"),
             send("/topic/wild.b.c", "c"), messages("a", headers={"destination": "/topic/wild.a"}), messages("b"),
             Nothing(),
         ),
@@ -207,7 +207,7 @@ ROUTING: tuple[Scenario, ...] = (
         "wildcard_any_words",
         "# stands for any number of words, also none",
         (
-            Connect(), Subscribe("/topic/deep.#"), send("/topic/deep", "0"), send("/topic/deep.a", "1"),
+            Connect(), subscribe("/topic/deep.#"), send("/topic/deep", "0"), send("/topic/deep.a", "1"),
             send("/topic/deep.a.b", "2"), send("/topic/deeper", "no"), messages("0", "1", "2"), Nothing(),
         ),
     ),
@@ -228,14 +228,14 @@ CREATION: tuple[Scenario, ...] = (
         "anycast_subscribe",
         "an anycast SUBSCRIBE to an unknown name makes the address and its queue, which outlive it",
         (
-            Connect(), Subscribe("fresh.subscribed", headers=ANYCAST), Counts("fresh.subscribed", 0, consumers=1),
+            Connect(), subscribe("fresh.subscribed", headers=ANYCAST), Counts("fresh.subscribed", 0, consumers=1),
             unsubscribe(), Counts("fresh.subscribed", 0, consumers=0),
         ),
     ),
     Scenario(
         "default_types",
         "default-address-routing-type and default-queue-routing-type decide where nothing else does",
-        (Connect(), send("typed.m", "m"), Counts("typed.m", 1), Subscribe("typed.m"), messages("m")),
+        (Connect(), send("typed.m", "m"), Counts("typed.m", 1), subscribe("typed.m"), messages("m")),
         settings=(
             xml.setting("typed.#", default_address_routing_type="ANYCAST", default_queue_routing_type="ANYCAST"),
         ),
@@ -258,7 +258,7 @@ CREATION: tuple[Scenario, ...] = (
     Scenario(
         "no_creation_subscribe",
         "SUBSCRIBE to an unknown name is refused where nothing may be created",
-        (Connect("c", "1.1"), unnamed(Subscribe("shut.unknown", headers=ANYCAST))),
+        (Connect("c", "1.1"), unnamed(subscribe("shut.unknown", headers=ANYCAST))),
         settings=(xml.setting("shut.#", auto_create_addresses=False, auto_create_queues=False),),
         departures=("error-receipt",),
     ),
@@ -272,7 +272,7 @@ CREATION: tuple[Scenario, ...] = (
     Scenario(
         "subscription_without_creation",
         "the queue of a multicast subscription is made even where queues are not auto-created",
-        (Connect(), Subscribe("open.topic", headers=MULTICAST), send("open.topic", "m"), messages("m")),
+        (Connect(), subscribe("open.topic", headers=MULTICAST), send("open.topic", "m"), messages("m")),
         addresses=(xml.address("open.topic", multicast=()),),
         settings=(xml.setting("open.#", auto_create_addresses=False, auto_create_queues=False),),
     ),
@@ -287,8 +287,8 @@ CREATION: tuple[Scenario, ...] = (
         (
             Connect("c", "1.1"),
             Either(
-                ours=(Subscribe("sole"), anycast("sole", "m"), messages("m"), Counts("sole.queue", 1, 1)),
-                artemis=(Refused(Subscribe("sole"), closes=False, has_receipt=False),),
+                ours=(subscribe("sole"), anycast("sole", "m"), messages("m"), Counts("sole.queue", 1, 1)),
+                artemis=(Refused(subscribe("sole"), closes=False, has_receipt=False),),
             ),
         ),
         addresses=(xml.address("sole", anycast=(xml.queue("sole.queue"),)),),
@@ -297,7 +297,7 @@ CREATION: tuple[Scenario, ...] = (
     Scenario(
         "several_queues",
         "SUBSCRIBE to an anycast address with several queues, none of which has its name",
-        (Connect("c", "1.1"), unnamed(Subscribe("several"))),
+        (Connect("c", "1.1"), unnamed(subscribe("several"))),
         addresses=(xml.address("several", anycast=(xml.queue("several.a"), xml.queue("several.b"))),),
         departures=("error-receipt",),
     ),
@@ -305,7 +305,7 @@ CREATION: tuple[Scenario, ...] = (
         "dual_multicast",
         "SUBSCRIBE with subscription-type:MULTICAST to an address with both routing types",
         (
-            Connect("c"), Connect("d"), Subscribe("dual", who="d", headers=MULTICAST),
+            Connect("c"), Connect("d"), subscribe("dual", who="d", headers=MULTICAST),
             send("dual", "m", headers=TO_MULTICAST),
             Either(
                 ours=(messages("m", who="d"),),
@@ -319,7 +319,7 @@ CREATION: tuple[Scenario, ...] = (
         "dual_untyped",
         "SUBSCRIBE without a type to an address with both reads its anycast queue",
         (
-            Connect(), Subscribe("dual.plain"), anycast("dual.plain", "a"), messages("a"),
+            Connect(), subscribe("dual.plain"), anycast("dual.plain", "a"), messages("a"),
             send("dual.plain", "m", headers=TO_MULTICAST), Nothing(), Counts("dual.plain.other", 1),
         ),
         addresses=(
@@ -355,7 +355,7 @@ QUALIFIED: tuple[Scenario, ...] = (
         "fqqn_subscribe",
         "address::queue reads this one queue",
         (
-            Connect(), Subscribe("read::read.c"), send("read", "m", headers=TO_MULTICAST), messages("m"), ack("m"),
+            Connect(), subscribe("read::read.c"), send("read", "m", headers=TO_MULTICAST), messages("m"), ack("m"),
             Counts("read.c", 0, acknowledged=1), Counts("read.d", 1),
         ),
         addresses=(FOUR_QUEUES.replace("four", "read"),),
@@ -364,7 +364,7 @@ QUALIFIED: tuple[Scenario, ...] = (
         "fqqn_creates",
         "address::queue makes both when they do not exist",
         (
-            Connect(), Subscribe("fq.address::fq.queue", headers=ANYCAST), Counts("fq.queue", 0, consumers=1),
+            Connect(), subscribe("fq.address::fq.queue", headers=ANYCAST), Counts("fq.queue", 0, consumers=1),
             anycast("fq.address", "m"), messages("m"),
         ),
     ),
@@ -376,7 +376,7 @@ QUALIFIED: tuple[Scenario, ...] = (
     Scenario(
         "fqqn_no_queue",
         "address:: without a queue is refused",
-        (Connect("c", "1.1"), unnamed(Subscribe("fq.empty::"))),
+        (Connect("c", "1.1"), unnamed(subscribe("fq.empty::"))),
         departures=("error-receipt",),
     ),
     Scenario(
@@ -385,8 +385,8 @@ QUALIFIED: tuple[Scenario, ...] = (
         (
             Connect("c", "1.1"),
             Either(
-                ours=(Subscribe("::alone", headers=ANYCAST), anycast("alone", "m"), messages("m")),
-                artemis=(Refused(Subscribe("::alone", headers=ANYCAST), closes=False, has_receipt=False),),
+                ours=(subscribe("::alone", headers=ANYCAST), anycast("alone", "m"), messages("m")),
+                artemis=(Refused(subscribe("::alone", headers=ANYCAST), closes=False, has_receipt=False),),
             ),
         ),
         departures=("fqqn-no-address",),
@@ -407,8 +407,8 @@ QUALIFIED: tuple[Scenario, ...] = (
         (
             Connect("c", "1.1"),
             Either(
-                ours=(Refused(Subscribe("fq.one::fq.two.queue", headers=ANYCAST), closes=False),),
-                artemis=(Subscribe("fq.one::fq.two.queue", headers=ANYCAST), Counts("fq.two.queue", consumers=1)),
+                ours=(Refused(subscribe("fq.one::fq.two.queue", headers=ANYCAST), closes=False),),
+                artemis=(subscribe("fq.one::fq.two.queue", headers=ANYCAST), Counts("fq.two.queue", consumers=1)),
             ),
         ),
         addresses=(xml.address("fq.one", anycast=()), xml.address("fq.two", anycast=(xml.queue("fq.two.queue"),))),

@@ -12,10 +12,9 @@ from tests.oracle.steps import (
     Drop,
     Either,
     Nothing,
-    Plain,
     Refused,
+    Request,
     Step,
-    Subscribe,
     abort,
     ack,
     anycast,
@@ -23,6 +22,7 @@ from tests.oracle.steps import (
     commit,
     messages,
     nack,
+    subscribe,
     unsubscribe,
 )
 from tests.oracle.values import ABSENT, PRESENT
@@ -33,7 +33,7 @@ IN_T = {"transaction": "t"}
 def _given(name: str, *bodies: str, version: str = "1.2", mode: str = "client-individual") -> tuple[Step, ...]:
     """Messages delivered to ``d`` and not acknowledged."""
     return (
-        Connect("c", version), Connect("d", version), Subscribe(name, who="d", ack=mode), anycast(name, *bodies),
+        Connect("c", version), Connect("d", version), subscribe(name, who="d", ack=mode), anycast(name, *bodies),
         messages(*bodies, who="d"), Counts(name, len(bodies), len(bodies)),
     )  # fmt: skip
 
@@ -47,12 +47,12 @@ def on(name: str, why: str, *steps: Step, departures: tuple[str, ...] = (), more
 ACKS: tuple[Scenario, ...] = (
     on(
         "ack_auto", "ack:auto settles a message when it is sent",
-        Connect("c"), Connect("d"), Subscribe("ack_auto", who="d", ack="auto"), anycast("ack_auto", "m"),
+        Connect("c"), Connect("d"), subscribe("ack_auto", who="d", ack="auto"), anycast("ack_auto", "m"),
         messages("m", who="d", headers={"ack": ABSENT}), Counts("ack_auto", 0, 0, acknowledged=1),
     ),
     on(
         "ack_default", "without an ack header the mode is auto",
-        Connect("c"), Connect("d"), Subscribe("ack_default", who="d", ack=None, window=None),
+        Connect("c"), Connect("d"), subscribe("ack_default", who="d", ack=None, window=None),
         anycast("ack_default", "m"),
         messages("m", who="d"), Counts("ack_default", 0, 0, acknowledged=1),
     ),
@@ -67,8 +67,8 @@ ACKS: tuple[Scenario, ...] = (
     ),
     on(
         "ack_client_other", "ack:client settles nothing of another subscription",
-        Connect("c"), Connect("d"), Subscribe("ack_client_other", who="d", id="1", ack="client"),
-        Subscribe("ack_client_other", who="d", id="2", ack="client"), Counts("ack_client_other", consumers=2),
+        Connect("c"), Connect("d"), subscribe("ack_client_other", who="d", id="1", ack="client"),
+        subscribe("ack_client_other", who="d", id="2", ack="client"), Counts("ack_client_other", consumers=2),
         anycast("ack_client_other", "1"), Counts("ack_client_other", 1, 1), anycast("ack_client_other", "2"),
         Counts("ack_client_other", 2, 2), AnyOrder(("1", "2"), who="d"), ack("2", who="d"),
         Counts("ack_client_other", 1, 1, acknowledged=1),
@@ -84,7 +84,7 @@ ACKS: tuple[Scenario, ...] = (
     ),
     on(
         "ack_header", "in STOMP 1.2 a message to be acknowledged has an ack header",
-        Connect("c"), Connect("d"), Subscribe("ack_header", who="d"), anycast("ack_header", "m"),
+        Connect("c"), Connect("d"), subscribe("ack_header", who="d"), anycast("ack_header", "m"),
         messages("m", who="d", headers={"ack": PRESENT, "message-id": PRESENT}),
     ),
     on(
@@ -104,7 +104,7 @@ ACKS: tuple[Scenario, ...] = (
     ),
     on(
         "ack_unknown", "ACK of a message that was never sent is refused, and closes a 1.2 connection",
-        Connect(), Subscribe("ack_unknown"), Refused(Plain("ACK", {"id": "nothing"}), closes=True),
+        Connect(), subscribe("ack_unknown"), Refused(Request("ACK", {"id": "nothing"}), closes=True),
     ),
     on(
         "ack_other_subscription", "ACK that names the wrong subscription is refused",
@@ -119,14 +119,14 @@ ACKS: tuple[Scenario, ...] = (
     ),
     on(
         "ack_without_id", "ACK without an id is refused",
-        *_given("ack_without_id", "m"), Refused(Plain("ACK", {}, "d"), closes=True),
+        *_given("ack_without_id", "m"), Refused(Request("ACK", {}, "d"), closes=True),
     ),
     on(
         "ack_mode_unknown", "an ack mode that is none",
         Connect("c", "1.1"),
         Either(
-            ours=(Refused(Subscribe("ack_mode_unknown", ack="sometimes"), closes=False),),
-            artemis=(Subscribe("ack_mode_unknown", ack="sometimes"),),
+            ours=(Refused(subscribe("ack_mode_unknown", ack="sometimes"), closes=False),),
+            artemis=(subscribe("ack_mode_unknown", ack="sometimes"),),
         ),
         departures=("ack-mode",),
     ),
@@ -153,13 +153,13 @@ ACKS: tuple[Scenario, ...] = (
 UNSETTLED: tuple[Scenario, ...] = (
     on(
         "back_lost", "a lost connection gives its messages back as redelivered",
-        *_given("back_lost", "m"), Drop("d"), Counts("back_lost", 1, 0), Subscribe("back_lost"),
+        *_given("back_lost", "m"), Drop("d"), Counts("back_lost", 1, 0), subscribe("back_lost"),
         messages("m", headers={"redelivered": "true"}),
     ),
     on(
         "back_unsubscribe", "UNSUBSCRIBE gives its messages back",
         *_given("back_unsubscribe", "m"), unsubscribe(who="d"), Counts("back_unsubscribe", 1, 0),
-        Subscribe("back_unsubscribe"),
+        subscribe("back_unsubscribe"),
         Either(
             ours=(messages("m", headers={"redelivered": "true"}),),
             artemis=(messages("m", headers={"redelivered": "false"}),),
@@ -169,7 +169,7 @@ UNSETTLED: tuple[Scenario, ...] = (
     on(
         "back_disconnect", "DISCONNECT gives its messages back",
         *_given("back_disconnect", "1", "2"), Disconnect("d"), Counts("back_disconnect", 2, 0),
-        Subscribe("back_disconnect"),
+        subscribe("back_disconnect"),
         messages("1", headers={"redelivered": "true"}),
         Either(
             ours=(messages("2", headers={"redelivered": "true"}),),
@@ -179,8 +179,8 @@ UNSETTLED: tuple[Scenario, ...] = (
     ),
     on(
         "back_error", "a connection that an ERROR ended gives its messages back",
-        *_given("back_error", "m"), Refused(Plain("ACK", {"id": "nothing"}, "d"), closes=True),
-        Counts("back_error", 1, 0), Subscribe("back_error"), messages("m"),
+        *_given("back_error", "m"), Refused(Request("ACK", {"id": "nothing"}, "d"), closes=True),
+        Counts("back_error", 1, 0), subscribe("back_error"), messages("m"),
     ),
 )  # fmt: skip
 
@@ -188,35 +188,35 @@ TRANSACTIONS: tuple[Scenario, ...] = (
     on(
         "tx_commit", "a transaction's messages arrive at COMMIT, in order",
         Connect(), begin(), anycast("tx_commit", "1", "2", headers=IN_T), Counts("tx_commit", 0, added=0), commit(),
-        Counts("tx_commit", 2), Subscribe("tx_commit"), messages("1", "2"),
+        Counts("tx_commit", 2), subscribe("tx_commit"), messages("1", "2"),
     ),
     on(
         "tx_abort", "after ABORT nothing of a transaction arrives, and its name is free",
         Connect(), begin(), anycast("tx_abort", "1", headers=IN_T), abort(), begin(),
-        anycast("tx_abort", "2", headers=IN_T), commit(), Subscribe("tx_abort"), messages("2"), Nothing(),
+        anycast("tx_abort", "2", headers=IN_T), commit(), subscribe("tx_abort"), messages("2"), Nothing(),
     ),
     on(
         "tx_lost", "a lost connection aborts its transactions",
         Connect("c"), Connect("d"), begin(who="d"), anycast("tx_lost", "1", who="d", headers=IN_T), Drop("d"),
-        anycast("tx_lost", "2"), Subscribe("tx_lost"), messages("2"), Counts("tx_lost", 1, 1, added=1),
+        anycast("tx_lost", "2"), subscribe("tx_lost"), messages("2"), Counts("tx_lost", 1, 1, added=1),
     ),
     on(
         "tx_disconnect", "DISCONNECT aborts open transactions",
         Connect("c"), Connect("d"), begin(who="d"), anycast("tx_disconnect", "1", who="d", headers=IN_T),
         Disconnect("d"),
-        anycast("tx_disconnect", "2"), Subscribe("tx_disconnect"), messages("2"),
+        anycast("tx_disconnect", "2"), subscribe("tx_disconnect"), messages("2"),
         Counts("tx_disconnect", 1, 1, added=1),
     ),
     on(
         "tx_overtaken", "what is sent outside a transaction does not wait for it",
         Connect(), begin(), anycast("tx_overtaken", "1", headers=IN_T), anycast("tx_overtaken", "2"), commit(),
-        Subscribe("tx_overtaken"), messages("2", "1"),
+        subscribe("tx_overtaken"), messages("2", "1"),
     ),
     on(
         "tx_two", "two transactions of a connection do not know each other",
         Connect(), begin("a"), begin("b"), anycast("tx_two", "a", headers={"transaction": "a"}),
         anycast("tx_two", "b", headers={"transaction": "b"}), commit("b"), Counts("tx_two", 1), abort("a"),
-        Subscribe("tx_two"), messages("b"), Nothing(),
+        subscribe("tx_two"), messages("b"), Nothing(),
     ),
     on(
         "tx_begin_twice", "BEGIN of an open transaction is refused",
@@ -231,8 +231,8 @@ TRANSACTIONS: tuple[Scenario, ...] = (
         "tx_nameless", "BEGIN without a name is refused",
         Connect("c", "1.1"),
         Either(
-            ours=(Refused(Plain("BEGIN", {}), closes=True),),
-            artemis=(Refused(Plain("BEGIN", {}), closes=False),),
+            ours=(Refused(Request("BEGIN", {}), closes=True),),
+            artemis=(Refused(Request("BEGIN", {}), closes=False),),
         ),
         departures=("missing-header",),
     ),
@@ -261,7 +261,7 @@ TRANSACTIONS: tuple[Scenario, ...] = (
     on(
         "tx_ack_commit", "ACK in a transaction is final after COMMIT",
         *_given("tx_ack_commit", "m"), begin(who="d"), ack("m", who="d", headers=IN_T), commit(who="d"),
-        Counts("tx_ack_commit", 0, 0, acknowledged=1), Disconnect("d"), Subscribe("tx_ack_commit"), Nothing(),
+        Counts("tx_ack_commit", 0, 0, acknowledged=1), Disconnect("d"), subscribe("tx_ack_commit"), Nothing(),
     ),
     on(
         "tx_ack_unknown", "ACK in a transaction that has not begun",

@@ -11,13 +11,13 @@ from tests.oracle.steps import (
     Either,
     Exists,
     Nothing,
-    Plain,
     Refused,
-    Subscribe,
+    Request,
     ack,
     anycast,
     messages,
     send,
+    subscribe,
     unnamed,
     unsubscribe,
 )
@@ -35,12 +35,12 @@ IDS: tuple[Scenario, ...] = (
         "id_of_10",
         "in STOMP 1.0 a subscription without an id",
         (
-            Connect("c", "1.0"), Subscribe("/topic/sub.ten", id=None), send("/topic/sub.ten", "m"),
+            Connect("c", "1.0"), subscribe("/topic/sub.ten", id=None), send("/topic/sub.ten", "m"),
             Either(
                 ours=(messages("m", headers={"subscription": ABSENT}),),
                 artemis=(messages("m", headers={"subscription": PRESENT}),),
             ),
-            Plain("UNSUBSCRIBE", {"destination": "/topic/sub.ten"}), send("/topic/sub.ten", "n"), Nothing(),
+            Request("UNSUBSCRIBE", {"destination": "/topic/sub.ten"}), send("/topic/sub.ten", "n"), Nothing(),
         ),
         departures=("subscription-of-10",),
     ),
@@ -52,7 +52,7 @@ IDS: tuple[Scenario, ...] = (
             for version in ("1.1", "1.2")
             for step in (
                 Connect("c", version),
-                Subscribe("sub.nameless", id=None),
+                subscribe("sub.nameless", id=None),
             )
         ),
         addresses=(xml.anycast("sub.nameless"),),
@@ -60,16 +60,16 @@ IDS: tuple[Scenario, ...] = (
     Scenario(
         "id_twice",
         "a second subscription with the same id is refused",
-        (Connect("c", "1.1"), Subscribe("/topic/sub.twice"), unnamed(Subscribe("/topic/sub.twice"))),
+        (Connect("c", "1.1"), subscribe("/topic/sub.twice"), unnamed(subscribe("/topic/sub.twice"))),
         departures=("error-receipt",),
     ),
     Scenario(
         "id_again",
         "after UNSUBSCRIBE the id is free, and nothing more comes",
         (
-            Connect("c"), Connect("d"), Subscribe("/topic/sub.again"), send("/topic/sub.again", "1", who="d"),
+            Connect("c"), Connect("d"), subscribe("/topic/sub.again"), send("/topic/sub.again", "1", who="d"),
             messages("1"),
-            unsubscribe(), send("/topic/sub.again", "2", who="d"), Nothing(), Subscribe("/topic/sub.again"),
+            unsubscribe(), send("/topic/sub.again", "2", who="d"), Nothing(), subscribe("/topic/sub.again"),
             send("/topic/sub.again", "3", who="d"), messages("3"),
         ),
     ),
@@ -84,8 +84,8 @@ IDS: tuple[Scenario, ...] = (
         (
             Connect("c", "1.2"),
             Either(
-                ours=(Refused(Plain("SUBSCRIBE", {"id": "1"}), closes=True),),
-                artemis=(Refused(Plain("SUBSCRIBE", {"id": "1"}), closes=True, has_receipt=False),),
+                ours=(Refused(Request("SUBSCRIBE", {"id": "1"}), closes=True),),
+                artemis=(Refused(Request("SUBSCRIBE", {"id": "1"}), closes=True, has_receipt=False),),
             ),
         ),
         departures=("error-receipt",),
@@ -94,10 +94,10 @@ IDS: tuple[Scenario, ...] = (
         "window_wrong",
         "a window that is no number, and one below -1",
         (
-            Connect("c", "1.1"), unnamed(Subscribe("/topic/sub.window", headers={"consumer-window-size": "wide"})),
+            Connect("c", "1.1"), unnamed(subscribe("/topic/sub.window", headers={"consumer-window-size": "wide"})),
             Either(
-                ours=(Refused(Subscribe("/topic/sub.window", id="2", window=-5), closes=False),),
-                artemis=(Subscribe("/topic/sub.window", id="2", window=-5),),
+                ours=(Refused(subscribe("/topic/sub.window", id="2", window=-5), closes=False),),
+                artemis=(subscribe("/topic/sub.window", id="2", window=-5),),
             ),
         ),
         departures=("error-receipt", "window-negative"),
@@ -106,9 +106,9 @@ IDS: tuple[Scenario, ...] = (
         "topic_queue_goes",
         "the queue of a subscription goes with it",
         (
-            Connect(), Subscribe("/topic/sub.gone"), send("/topic/sub.gone", "m"), messages("m"), Disconnect(),
+            Connect(), subscribe("/topic/sub.gone"), send("/topic/sub.gone", "m"), messages("m"), Disconnect(),
             Connect(),
-            Subscribe("/topic/sub.gone"), Nothing(),
+            subscribe("/topic/sub.gone"), Nothing(),
         ),
     ),
 )  # fmt: skip
@@ -118,9 +118,9 @@ DURABLES: tuple[Scenario, ...] = (
         "durable",
         "a durable subscription gathers messages while nobody reads it",
         (
-            Connect("c"), _client("dur1"), Subscribe("/topic/dur.one", who="d", headers=DURABLE), Disconnect("d"),
+            Connect("c"), _client("dur1"), subscribe("/topic/dur.one", who="d", headers=DURABLE), Disconnect("d"),
             send("/topic/dur.one", "1", "2"), Counts("dur1.notes", 2, consumers=0),
-            _client("dur1"), Subscribe("/topic/dur.one", who="d", headers=DURABLE), messages("1", "2", who="d"),
+            _client("dur1"), subscribe("/topic/dur.one", who="d", headers=DURABLE), messages("1", "2", who="d"),
             ack("1", "2", who="d"), Counts("dur1.notes", 0),
         ),
     ),
@@ -129,8 +129,8 @@ DURABLES: tuple[Scenario, ...] = (
         "the older names of the header",
         (
             Connect("c"), _client("dur2"),
-            Subscribe("/topic/dur.two", who="d", id="1", headers={"durable-subscriber-name": "a"}),
-            Subscribe("/topic/dur.two", who="d", id="2", headers={"activemq.subscriptionName": "b"}),
+            subscribe("/topic/dur.two", who="d", id="1", headers={"durable-subscriber-name": "a"}),
+            subscribe("/topic/dur.two", who="d", id="2", headers={"activemq.subscriptionName": "b"}),
             Exists("dur2.a"), Exists("dur2.b"),
         ),
     ),
@@ -138,7 +138,7 @@ DURABLES: tuple[Scenario, ...] = (
         "durable_unsubscribe_id",
         "UNSUBSCRIBE by id keeps a durable subscription",
         (
-            Connect("c"), _client("dur3"), Subscribe("/topic/dur.three", who="d", headers=DURABLE),
+            Connect("c"), _client("dur3"), subscribe("/topic/dur.three", who="d", headers=DURABLE),
             unsubscribe(who="d"),
             send("/topic/dur.three", "m"), Counts("dur3.notes", 1, consumers=0),
         ),
@@ -147,10 +147,10 @@ DURABLES: tuple[Scenario, ...] = (
         "durable_unsubscribe_name",
         "UNSUBSCRIBE with the name deletes a durable subscription, also one that is not active",
         (
-            Connect("c"), _client("dur4"), Subscribe("/topic/dur.four", who="d", headers=DURABLE),
-            Plain("UNSUBSCRIBE", {"id": "s", **DURABLE}, "d"), Exists("dur4.notes", yes=False),
-            Subscribe("/topic/dur.four", who="d", headers=DURABLE), Disconnect("d"), Exists("dur4.notes"),
-            _client("dur4"), Plain("UNSUBSCRIBE", dict(DURABLE), "d"), Exists("dur4.notes", yes=False),
+            Connect("c"), _client("dur4"), subscribe("/topic/dur.four", who="d", headers=DURABLE),
+            Request("UNSUBSCRIBE", {"id": "s", **DURABLE}, "d"), Exists("dur4.notes", yes=False),
+            subscribe("/topic/dur.four", who="d", headers=DURABLE), Disconnect("d"), Exists("dur4.notes"),
+            _client("dur4"), Request("UNSUBSCRIBE", dict(DURABLE), "d"), Exists("dur4.notes", yes=False),
         ),
     ),
     Scenario(
@@ -158,7 +158,7 @@ DURABLES: tuple[Scenario, ...] = (
         "a durable subscription of a client without client-id is refused",
         (
             Connect("d", "1.1"),
-            unnamed(Subscribe("/topic/dur.five", who="d", headers=DURABLE)),
+            unnamed(subscribe("/topic/dur.five", who="d", headers=DURABLE)),
         ),
         departures=("error-receipt",),
     ),
@@ -167,10 +167,10 @@ DURABLES: tuple[Scenario, ...] = (
         "a durable subscription keeps the selector that it began with",
         (
             Connect("c"), _client("dur6"),
-            Subscribe("/topic/dur.six", who="d", headers={**DURABLE, "selector": "colour = 'red'"}), Disconnect("d"),
+            subscribe("/topic/dur.six", who="d", headers={**DURABLE, "selector": "colour = 'red'"}), Disconnect("d"),
             send("/topic/dur.six", "red", headers={"colour": "red"}),
             send("/topic/dur.six", "blue", headers={"colour": "blue"}),
-            _client("dur6"), Subscribe("/topic/dur.six", who="d", headers={**DURABLE, "selector": "colour = 'blue'"}),
+            _client("dur6"), subscribe("/topic/dur.six", who="d", headers={**DURABLE, "selector": "colour = 'blue'"}),
             messages("red", who="d"), Nothing("d"),
         ),
     ),
@@ -180,8 +180,8 @@ DURABLES: tuple[Scenario, ...] = (
         (
             _client("dur8"),
             Either(
-                ours=(Refused(Plain("UNSUBSCRIBE", dict(DURABLE), "d"), closes=False),),
-                artemis=(Plain("UNSUBSCRIBE", dict(DURABLE), "d"),),
+                ours=(Refused(Request("UNSUBSCRIBE", dict(DURABLE), "d"), closes=False),),
+                artemis=(Request("UNSUBSCRIBE", dict(DURABLE), "d"),),
             ),
         ),
         departures=("durable-unknown",),
@@ -190,10 +190,10 @@ DURABLES: tuple[Scenario, ...] = (
         "durable_active",
         "UNSUBSCRIBE with the name alone of a durable subscription that is active on this connection",
         (
-            _client("dur9"), Subscribe("/topic/dur.nine", who="d", headers=DURABLE),
+            _client("dur9"), subscribe("/topic/dur.nine", who="d", headers=DURABLE),
             Either(
-                ours=(Plain("UNSUBSCRIBE", dict(DURABLE), "d"), Exists("dur9.notes", yes=False)),
-                artemis=(Refused(Plain("UNSUBSCRIBE", dict(DURABLE), "d"), closes=False), Exists("dur9.notes")),
+                ours=(Request("UNSUBSCRIBE", dict(DURABLE), "d"), Exists("dur9.notes", yes=False)),
+                artemis=(Refused(Request("UNSUBSCRIBE", dict(DURABLE), "d"), closes=False), Exists("dur9.notes")),
             ),
         ),
         departures=("durable-active",),
@@ -202,11 +202,11 @@ DURABLES: tuple[Scenario, ...] = (
         "durable_other_address",
         "a durable subscription's name with another address",
         (
-            _client("dur10"), Subscribe("/topic/dur.ten", who="d", headers=DURABLE),
+            _client("dur10"), subscribe("/topic/dur.ten", who="d", headers=DURABLE),
             Either(
-                ours=(Refused(Subscribe("/topic/dur.eleven", who="d", id="2", headers=DURABLE), closes=False),),
+                ours=(Refused(subscribe("/topic/dur.eleven", who="d", id="2", headers=DURABLE), closes=False),),
                 artemis=(
-                    Subscribe("/topic/dur.eleven", who="d", id="2", headers=DURABLE),
+                    subscribe("/topic/dur.eleven", who="d", id="2", headers=DURABLE),
                     Counts("dur10.notes", consumers=2),
                 ),
             ),
@@ -217,7 +217,7 @@ DURABLES: tuple[Scenario, ...] = (
         "durable_anycast",
         "on an anycast destination the name of a durable subscription has no meaning",
         (
-            _client("dur12"), Subscribe("/queue/dur.twelve", who="d", headers=DURABLE),
+            _client("dur12"), subscribe("/queue/dur.twelve", who="d", headers=DURABLE),
             Exists("dur12.notes", yes=False),
             Counts("dur.twelve", consumers=1),
         ),
@@ -227,8 +227,8 @@ DURABLES: tuple[Scenario, ...] = (
         "a second reader of an active durable subscription",
         (
             Connect("c"), _client("dur7"), _client("dur7", "e"),
-            Subscribe("/topic/dur.seven", who="d", headers=DURABLE),
-            Subscribe("/topic/dur.seven", who="e", headers=DURABLE), Counts("dur7.notes", consumers=2),
+            subscribe("/topic/dur.seven", who="d", headers=DURABLE),
+            subscribe("/topic/dur.seven", who="e", headers=DURABLE), Counts("dur7.notes", consumers=2),
         ),
     ),
 )  # fmt: skip
@@ -242,10 +242,10 @@ SELECTORS: tuple[Scenario, ...] = (
             anycast("sel.queue", "red", headers={"colour": "red"}),
             anycast("sel.queue", "blue", headers={"colour": "blue"}),
             anycast("sel.queue", "plain"),
-            Subscribe("sel.queue", who="d", headers={"selector": "colour = 'blue'"}), messages("blue", who="d"),
+            subscribe("sel.queue", who="d", headers={"selector": "colour = 'blue'"}), messages("blue", who="d"),
             Nothing("d"),
-            Counts("sel.queue", 3, 1), Subscribe("sel.queue", who="e", headers={"selector": "colour = 'red'"}),
-            messages("red", who="e"), Counts("sel.queue", 3, 2), Subscribe("sel.queue"), messages("plain"),
+            Counts("sel.queue", 3, 1), subscribe("sel.queue", who="e", headers={"selector": "colour = 'red'"}),
+            messages("red", who="e"), Counts("sel.queue", 3, 2), subscribe("sel.queue"), messages("plain"),
         ),
         addresses=(xml.anycast("sel.queue"),),
     ),
@@ -254,7 +254,7 @@ SELECTORS: tuple[Scenario, ...] = (
         "a selector on a multicast address lets only its messages in",
         (
             Connect("c"), Connect("d"),
-            Subscribe("/topic/sel.topic", who="d", headers={"selector": "colour = 'red' AND size IS NOT NULL"}),
+            subscribe("/topic/sel.topic", who="d", headers={"selector": "colour = 'red' AND size IS NOT NULL"}),
             send("/topic/sel.topic", "1", headers={"colour": "red"}),
             send("/topic/sel.topic", "2", headers={"colour": "red", "size": "XL"}), messages("2", who="d"),
             Nothing("d"),
@@ -265,9 +265,9 @@ SELECTORS: tuple[Scenario, ...] = (
         "headers are text: a comparison with a number is false unless strings are converted",
         (
             Connect("c"), Connect("d"), anycast("sel.number", "21", headers={"age": "21"}),
-            Subscribe("sel.number", who="d", id="1", headers={"selector": "age > 18"}), Nothing("d"),
-            Subscribe("sel.number", who="d", id="2", headers={"selector": "age = 21"}), Nothing("d"),
-            Subscribe("sel.number", who="d", id="3", headers={"selector": "convert_string_expressions:age > 18"}),
+            subscribe("sel.number", who="d", id="1", headers={"selector": "age > 18"}), Nothing("d"),
+            subscribe("sel.number", who="d", id="2", headers={"selector": "age = 21"}), Nothing("d"),
+            subscribe("sel.number", who="d", id="3", headers={"selector": "convert_string_expressions:age > 18"}),
             messages("21", who="d", headers={"subscription": "3"}),
         ),
         addresses=(xml.anycast("sel.number"),),
@@ -277,7 +277,7 @@ SELECTORS: tuple[Scenario, ...] = (
         "names with hyphens need a prefix, or quotes",
         (
             Connect("c"), Connect("d"), anycast("sel.hyphen", "1", "2", headers={"a-b": "x"}),
-            Subscribe("sel.hyphen", who="d", window=0, headers={"selector": "hyphenated_props:a-b = 'x'"}),
+            subscribe("sel.hyphen", who="d", window=0, headers={"selector": "hyphenated_props:a-b = 'x'"}),
             messages("1", who="d", headers={"subscription": "s"}),
         ),
         addresses=(xml.anycast("sel.hyphen"),),
@@ -287,9 +287,9 @@ SELECTORS: tuple[Scenario, ...] = (
         "what a selector can ask of a message itself",
         (
             Connect("c"), Connect("d"),
-            Subscribe("/topic/sel.own", who="d", id="priority", headers={"selector": "AMQPriority > 6"}),
-            Subscribe("/topic/sel.own", who="d", id="durable", headers={"selector": "AMQDurable = 'DURABLE'"}),
-            Subscribe("/topic/sel.own", who="d", id="jms", headers={"selector": "JMSPriority > 6"}),
+            subscribe("/topic/sel.own", who="d", id="priority", headers={"selector": "AMQPriority > 6"}),
+            subscribe("/topic/sel.own", who="d", id="durable", headers={"selector": "AMQDurable = 'DURABLE'"}),
+            subscribe("/topic/sel.own", who="d", id="jms", headers={"selector": "JMSPriority > 6"}),
             send("/topic/sel.own", "high", headers={"priority": "7"}),
             messages("high", who="d", headers={"subscription": "priority"}),
             send("/topic/sel.own", "kept", headers={"persistent": "true"}),
@@ -301,7 +301,7 @@ SELECTORS: tuple[Scenario, ...] = (
             f"selector_{name}",
             f"the selector {selector}",
             (
-                Connect("c"), Connect("d"), Subscribe(f"/topic/sel.{name}", who="d", headers={"selector": selector}),
+                Connect("c"), Connect("d"), subscribe(f"/topic/sel.{name}", who="d", headers={"selector": selector}),
                 send(f"/topic/sel.{name}", "1", headers={"a": "abc", "b": "5", "c_": "x%y"}),
                 *((messages("1", who="d"),) if matches else (Nothing("d"),)),
             ),
@@ -332,7 +332,7 @@ SELECTORS: tuple[Scenario, ...] = (
             f"selector_{name}",
             f"the selector {selector}",
             (
-                Connect("c"), Connect("d"), Subscribe(f"/topic/sel.{name}", who="d", headers={"selector": selector}),
+                Connect("c"), Connect("d"), subscribe(f"/topic/sel.{name}", who="d", headers={"selector": selector}),
                 send(f"/topic/sel.{name}", "1", headers={"a": "abc", "n": "21.5", "yes": "yes"}),
                 Either(
                     ours=(messages("1", who="d"),) if ours else (Nothing("d"),),
@@ -354,7 +354,7 @@ SELECTORS: tuple[Scenario, ...] = (
             f"a selector that does not parse is refused: {selector!r}",
             (
                 Connect("d", "1.1"),
-                unnamed(Subscribe("/topic/sel.wrong", who="d", headers={"selector": selector})),
+                unnamed(subscribe("/topic/sel.wrong", who="d", headers={"selector": selector})),
             ),
             departures=("error-receipt",),
         )
@@ -364,7 +364,7 @@ SELECTORS: tuple[Scenario, ...] = (
         "no_local_queue",
         "no-local on a queue",
         (
-            Connect("c"), Connect("d"), Subscribe("local.queue", headers={"no-local": "true"}),
+            Connect("c"), Connect("d"), subscribe("local.queue", headers={"no-local": "true"}),
             anycast("local.queue", "mine"), anycast("local.queue", "yours", who="d"), messages("yours"), Nothing(),
             Counts("local.queue", 2, 1),
         ),
@@ -374,7 +374,7 @@ SELECTORS: tuple[Scenario, ...] = (
         "no_local",
         "no-local leaves out what the same connection sends",
         (
-            Connect("c"), Connect("d"), Subscribe("/topic/local", headers={"no-local": "true"}),
+            Connect("c"), Connect("d"), subscribe("/topic/local", headers={"no-local": "true"}),
             send("/topic/local", "mine"),
             send("/topic/local", "yours", who="d"), messages("yours"), Nothing(),
         ),
