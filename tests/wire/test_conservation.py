@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from artemis_py.config.settings import BrokerConfig
 from tests.kit.conservation import check
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.bodies import files_of
 
 pytestmark = [pytest.mark.wire, pytest.mark.model]
@@ -81,90 +84,81 @@ operations = st.one_of(
 )
 
 
+@dataclass
+class One:
+    """A client on one connection, and what it may speak of."""
+
+    client: Client
+    held: list[ServerFrame] = field(default_factory=list)
+    subscriptions: list[str] = field(default_factory=list)
+    in_transaction: bool = False
+
+
 class Clients:
-    """Clients that do what they are told, when it makes sense, and count what came of it."""
+    """Clients that do what they are told, when it makes sense, and keep what came of it."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.world = InProcessBroker(config)
-        self.serial = 0
-        self.names: dict[str, str] = {}
-        self.held: dict[str, list[ServerFrame]] = {}
-        self.open: dict[str, list[str]] = {}
-        self.transactions: set[str] = set()
+        self.numbers = count(1)
+        self.by_name: dict[str, One] = {}
         for name in NAMES:
             self.connect(name)
 
-    def next(self) -> int:
-        self.serial += 1
-        return self.serial
-
     def connect(self, name: str) -> None:
-        self.names[name] = f"{name}{self.next()}"
-        self.held[name] = []
-        self.open[name] = []
-        self.transactions.discard(name)
-        self.frame(name, "CONNECT", ["accept-version:1.1", "host:x"])
+        """On a new connection."""
+        one = self.by_name[name] = One(self.world.client(f"{name}{next(self.numbers)}"))
+        one.client.frame("CONNECT", "accept-version:1.1", "host:x")
 
-    def frame(self, name: str, command: str, headers: list[str], body: str = "") -> None:
-        text = "\n".join([command, *headers]) + f"\n\n{body}\0"
-        self.world.client(self.names[name]).send(text.encode())
-
-    def send(self, name: str, address: str, headers: list[str], within: bool) -> None:
-        soon = str(self.world.now_ms + 150)
-        lines = [f"destination:{address}", *(header.replace("{soon}", soon) for header in headers)]
-        self.frame(name, "SEND", lines + self.transaction(name, within), f"m{self.next()}")
-
-    def transaction(self, name: str, within: bool) -> list[str]:
-        if not within:
-            return []
-        if name not in self.transactions:
-            self.transactions.add(name)
-            self.frame(name, "BEGIN", ["transaction:t"])
-        return ["transaction:t"]
-
-    def subscribe(self, name: str, queue: str, mode: str, extra: list[str]) -> None:
-        id = str(self.next())
-        self.open[name].append(id)
+    def subscribe(self, name: str, queue: str, mode: str, extra: Sequence[str] = ()) -> None:
+        """Under a new id."""
+        one, id = self.by_name[name], str(next(self.numbers))
+        one.subscriptions.append(id)
         destination = "both\\c\\ccopy" if queue == "copy" else queue
-        self.frame(name, "SUBSCRIBE", [f"id:{id}", f"destination:{destination}", f"ack:{mode}", *extra])
+        one.client.frame("SUBSCRIBE", f"id:{id}", f"destination:{destination}", f"ack:{mode}", *extra)
 
-    def settle(self, name: str, command: str, index: int, within: bool) -> None:
-        held = self.held[name]
-        if held:
-            message = held.pop(index % len(held))
-            lines = [f"message-id:{message.header('message-id')}", f"subscription:{message.header('subscription')}"]
-            self.frame(name, command, lines + self.transaction(name, within))
+    def within(self, name: str, *headers: str) -> tuple[str, ...]:
+        """The headers of a frame that belongs to the client's transaction, which is begun if there is none."""
+        one = self.by_name[name]
+        if not one.in_transaction:
+            one.in_transaction = True
+            one.client.frame("BEGIN", "transaction:t")
+        return *headers, "transaction:t"
 
-    def unsubscribe(self, name: str, index: int) -> None:
-        ids = self.open[name]
-        if ids:
-            self.frame(name, "UNSUBSCRIBE", [f"id:{ids.pop(index % len(ids))}"])
+    def carry_out(self, step: tuple[Any, ...]) -> None:
+        """One of the operations."""
+        one: Any = self.by_name.get(step[1])  # not there for what no client does
+        match step:
+            case "send", name, address, headers, transacted:
+                soon = str(self.world.now_ms + 150)
+                lines = [f"destination:{address}", *(header.replace("{soon}", soon) for header in headers)]
+                more = self.within(name, *lines) if transacted else lines
+                one.client.frame("SEND", *more, body=f"m{next(self.numbers)}")
+            case "subscribe", name, queue, mode, extra:
+                self.subscribe(name, queue, mode, extra)
+            case "settle", name, command, index, transacted if one.held:
+                message = one.held.pop(index % len(one.held))
+                lines = [f"{header}:{message.header(header)}" for header in ("message-id", "subscription")]
+                one.client.frame(command, *(self.within(name, *lines) if transacted else lines))
+            case "unsubscribe", _, index if one.subscriptions:
+                one.client.frame("UNSUBSCRIBE", f"id:{one.subscriptions.pop(index % len(one.subscriptions))}")
+            case "finish", _, command if one.in_transaction:
+                one.in_transaction = False
+                one.client.frame(command, "transaction:t")
+            case "leave", name, politely:
+                if politely:
+                    one.client.frame("DISCONNECT")
+                one.client.drop()
+                self.connect(name)
+            case "advance", duration_ms:
+                self.gather(together=False)
+                self.world.advance(duration_ms)
+            case "gather", together:
+                self.gather(together=together)
 
-    def finish(self, name: str, command: str) -> None:
-        if name in self.transactions:
-            self.transactions.discard(name)
-            self.frame(name, command, ["transaction:t"])
-
-    def leave(self, name: str, politely: bool) -> None:
-        if politely:
-            self.frame(name, "DISCONNECT", [])
-        self.world.client(self.names[name]).drop()
-        self.connect(name)
-
-    def advance(self, duration_ms: int) -> None:
-        self.gather(False)
-        self.world.advance(duration_ms)
-
-    def gather(self, together: bool) -> None:
+    def gather(self, *, together: bool) -> None:
+        """From now on; what was gathered is carried out if not."""
         self.world.together = together
         self.world.settle()
-
-    def look(self) -> None:
-        """Take in what arrived; ERROR frames are answers to what no longer made sense."""
-        for name in NAMES:
-            frames = self.world.client(self.names[name]).collect()
-            self.held[name] += [frame for frame in frames if frame.command == "MESSAGE"]
-            frames.clear()
 
 
 @settings(max_examples=max(2 * settings().max_examples, 200), suppress_health_check=list(HealthCheck))
@@ -182,20 +176,21 @@ def test_nor_any_file_of_a_large_body(steps: list[tuple[object, ...]]) -> None:
 
 
 def live(clients: Clients, steps: list[tuple[object, ...]]) -> None:
-    for verb, *arguments in steps:
-        carry_out: Callable[..., None] = getattr(clients, str(verb))
-        carry_out(*arguments)
+    """Carry out everything, and read what is left; ERROR frames are answers to what no longer made sense."""
+    for step in steps:
+        clients.carry_out(step)
         if not clients.world.together:
             check(clients.world)
-            clients.look()
-    clients.gather(False)
-    for name in NAMES:
-        clients.world.client(clients.names[name]).drop()
+            for one in clients.by_name.values():
+                one.held += [frame for frame in one.client.heard() if frame.command == "MESSAGE"]
+    clients.gather(together=False)
+    for one in clients.by_name.values():
+        one.client.drop()
     check(clients.world)
     clients.world.advance(1000)
     clients.connect("a")
     for queue in (*QUEUES, "dead"):
-        clients.subscribe("a", queue, "auto", [])
+        clients.subscribe("a", queue, "auto")
     clients.world.settle()
     check(clients.world)
     for queue in (*QUEUES, "dead"):

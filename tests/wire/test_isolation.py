@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.core.budget import Budget
 from artemis_py.core.publish.publish import CopyPublisher
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Task
@@ -18,7 +18,7 @@ from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.kit.in_process import Client
-from tests.wire.faulty import CALLS, FaultyClient, at, named, never, since
+from tests.wire.faulty import CALLS, Fails, FaultyClient, named
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
@@ -34,6 +34,7 @@ CORE = """<addresses>
   </address-setting></address-settings>"""
 BEAT_MS = 1000
 BODY = b"x" * 400_000
+CONNECT = ("CONNECT", "accept-version:1.2", "host:x")
 
 
 class IsolationWorld(LargeBodiesBroker):
@@ -82,14 +83,9 @@ class IsolationWorld(LargeBodiesBroker):
 Life = Callable[[IsolationWorld, FaultyClient], None]
 
 
-def _connect(victim: FaultyClient, *headers: str) -> None:
-    lines = "".join(f"{header}\n" for header in ("accept-version:1.2", "host:x", *headers))
-    victim.send(f"CONNECT\n{lines}\n\0".encode())
-
-
 def leaves_politely(world: IsolationWorld, victim: FaultyClient) -> None:
     """CONNECT, SEND, SUBSCRIBE, ACK, heart-beats, DISCONNECT, and the client closes."""
-    _connect(victim, f"heart-beat:{BEAT_MS},{BEAT_MS}")
+    victim.frame(*CONNECT, f"heart-beat:{BEAT_MS},{BEAT_MS}")
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0")
     victim.send(b"SEND\ndestination:/queue/q\nreceipt:1\n\nmine\0BEGIN\ntransaction:t\n\n\0")
     world.advance(BEAT_MS)
@@ -102,7 +98,7 @@ def leaves_politely(world: IsolationWorld, victim: FaultyClient) -> None:
 
 def is_cut_off_after_disconnect(world: IsolationWorld, victim: FaultyClient) -> None:
     """DISCONNECT without a receipt; the client never closes, the linger time ends it."""
-    _connect(victim)
+    victim.frame(*CONNECT)
     victim.send(
         b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0SEND\ndestination:/queue/q\n\nmine\0DISCONNECT\n\n\0"
     )
@@ -111,13 +107,13 @@ def is_cut_off_after_disconnect(world: IsolationWorld, victim: FaultyClient) -> 
 
 def falls_silent(world: IsolationWorld, victim: FaultyClient) -> None:
     """Heart-beats were agreed on and do not come."""
-    _connect(victim, f"heart-beat:{BEAT_MS},{BEAT_MS}")
+    victim.frame(*CONNECT, f"heart-beat:{BEAT_MS},{BEAT_MS}")
     world.advance(20 * BEAT_MS)
 
 
 def does_not_read(world: IsolationWorld, victim: FaultyClient) -> None:
     """Messages for it wait in the socket, it reads once, and then never again: it gets an ERROR and is cut off."""
-    _connect(victim)
+    victim.frame(*CONNECT)
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/busy\nack:auto\nconsumer-window-size:-1\n\n\0")
     victim.stall()
     for _ in range(20):
@@ -132,7 +128,7 @@ def does_not_read(world: IsolationWorld, victim: FaultyClient) -> None:
 
 def gets_a_large_body(world: IsolationWorld, victim: FaultyClient) -> None:
     """One that comes out of a file, piece by piece, to a client that stops and goes on."""
-    _connect(victim)
+    victim.frame(*CONNECT)
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\nconsumer-window-size:-1\n\n\0")
     victim.stall()
     world.sender.send(b"SEND\ndestination:/queue/q\ncontent-length:%d\n\n" % len(BODY) + BODY + b"\0")
@@ -146,7 +142,7 @@ def gets_a_large_body(world: IsolationWorld, victim: FaultyClient) -> None:
 
 def waits_for_room(world: IsolationWorld, victim: FaultyClient) -> None:
     """A sender that a full address holds up, and that goes on when somebody has made room."""
-    _connect(victim)
+    victim.frame(*CONNECT)
     for _ in range(4):
         victim.send(b"SEND\ndestination:/queue/full\n\nmine\0")
     world.reader.send(b"SUBSCRIBE\nid:2\ndestination:/queue/full\nack:auto\nconsumer-window-size:-1\n\n\0")
@@ -161,7 +157,7 @@ LIVES: tuple[Life, ...] = (
 )  # fmt: skip
 
 
-def run(life: Life, fails: Callable[[int, str], BaseException | None]) -> tuple[IsolationWorld, FaultyClient]:
+def run(life: Life, fails: Fails = lambda *_: None) -> tuple[IsolationWorld, FaultyClient]:
     """One life of a victim among bystanders, who are looked at afterwards."""
     world = IsolationWorld()
     victim = FaultyClient(world, fails)
@@ -177,9 +173,9 @@ def run(life: Life, fails: Callable[[int, str], BaseException | None]) -> tuple[
 def test_the_lives_use_every_call_of_a_socket() -> None:
     seen: set[str] = set()
     for life in LIVES:
-        world, victim = run(life, never)
+        world, victim = run(life)
         assert world.said == []
-        seen |= set(victim.faulty.calls)
+        seen |= set(victim.calls)
     assert seen == set(CALLS)
 
 
@@ -188,17 +184,17 @@ def test_the_lives_use_every_call_of_a_socket() -> None:
 @pytest.mark.parametrize(
     "error", [OSError(107, "Transport endpoint is not connected"), RuntimeError("a bug")], ids=repr
 )
-@pytest.mark.parametrize("kind", [at, since])
+@pytest.mark.parametrize("fails_at", [operator.eq, operator.ge], ids=["at", "since"])
 def test_a_socket_that_fails_at_any_call_harms_nobody_else(
-    life: Life, error: Exception, kind: Callable[[int, BaseException], Callable[[int, str], BaseException | None]]
+    life: Life, error: Exception, fails_at: Callable[[int, int], bool]
 ) -> None:
-    _, healthy = run(life, never)
-    for number in range(len(healthy.faulty.calls)):
-        world, victim = run(life, kind(number, error))
-        if number >= len(victim.faulty.calls):  # tiny turns are of other sizes each time, and need more or fewer calls
+    _, healthy = run(life)
+    for number in range(len(healthy.calls)):
+        world, victim = run(life, lambda called, _: error if fails_at(called, number) else None)  # noqa: B023
+        if number >= len(victim.calls):  # tiny turns are of other sizes each time, and need more or fewer calls
             continue
-        told = len(world.said) + (victim.faulty.calls[number] == "write_eof" and isinstance(error, OSError))
-        assert told, f"call {number} ({victim.faulty.calls[number]}) failed, and nobody was told"
+        told = len(world.said) + (victim.calls[number] == "write_eof" and isinstance(error, OSError))
+        assert told, f"call {number} ({victim.calls[number]}) failed, and nobody was told"
 
 
 def test_a_reset_before_the_end_of_the_stream_is_no_news() -> None:
@@ -218,7 +214,7 @@ def test_what_broke_off_is_told_with_who_and_where_and_counted() -> None:
 def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
     world = IsolationWorld()
     for _ in range(50):
-        FaultyClient(world, named({"write": RuntimeError("again")})).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        FaultyClient(world, named({"write": RuntimeError("again")})).frame(*CONNECT)
     assert world.stats.faults.counts["flush"] == 50
     assert len(world.said) == LINES_MAX
     world.check_bystanders()
@@ -239,7 +235,7 @@ def test_a_session_that_breaks_off_harms_nobody_else(
     part: type[Session | Subscriptions], step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = IsolationWorld()
-    victim = FaultyClient(world, never)
+    victim = FaultyClient(world)
     original = getattr(part, step)
 
     def breaks_off(one: Session | Subscriptions, *arguments: object, **named: object) -> object:
@@ -261,8 +257,8 @@ def test_a_session_that_breaks_off_harms_nobody_else(
 @pytest.mark.interpreted
 def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     world = IsolationWorld()
-    victim = FaultyClient(world, never)
-    _connect(victim)
+    victim = FaultyClient(world)
+    victim.frame(*CONNECT)
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     writer = next(iter(victim.connection.session.subscriptions.by_consumer.values())).writer
 
@@ -316,8 +312,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_rest_of_the_turn_goes_on(mon
 @pytest.mark.interpreted
 def test_a_task_that_breaks_off_is_told_and_the_rest_of_the_turn_goes_on() -> None:
     class Breaking(Task):
-        def work(self, budget: Budget, now_ms: int) -> bool:
-            raise ValueError("broken")
+        work = Mock(side_effect=ValueError("broken"))
 
     world = IsolationWorld()
     world.broker.agenda.add(Breaking())
