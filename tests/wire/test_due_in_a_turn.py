@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
 from artemis_py.server.operator_requests import OperatorRequests
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -27,36 +27,19 @@ CORE = """<address-queue-scan-period>-1</address-queue-scan-period>
     </anycast></address>
   </addresses>"""
 
-Cause = Callable[[InProcessBroker, Client], None]
-
-
-def send(queue: str, header: str) -> Cause:
-    def act(world: InProcessBroker, client: Client) -> None:
-        line = header.replace("NOW", str(world.now_ms)).replace("PAST", str(world.now_ms - 1))
-        client.send(f"SEND\ndestination:/queue/{queue}\n{line}\n\nx\0".encode())
-
-    return act
-
-
-def open_at_once(world: InProcessBroker, client: Client) -> None:
-    client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/at-once\n\n\0")
-
-
-def give_back_too_late(world: InProcessBroker, client: Client) -> None:
-    """A message comes back to its queue after it has expired."""
-    client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/life\nack:client-individual\n\n\0")
-    send("life", f"expires:{world.now_ms + 300}")(world, client)
-    world.advance(500)
-    client.send(b"UNSUBSCRIBE\nid:1\n\n\0")
-
-
-CAUSES: dict[str, Cause] = {
-    "scheduled for now": send("q", "AMQ_SCHEDULED_TIME:NOW"),
-    "scheduled for a date that is past": send("q", "AMQ_SCHEDULED_TIME:PAST"),
-    "expired before it came": send("life", "expires:PAST"),
-    "expired while it was held": give_back_too_late,
-    "a gate without delay": open_at_once,
-}
+SCHEDULED = "SEND\ndestination:/queue/q\nAMQ_SCHEDULED_TIME:{}\n\nx\0"
+EXPIRING = "SEND\ndestination:/queue/life\nexpires:{}\n\nx\0"
+SUBSCRIBE = "SUBSCRIBE\nid:1\ndestination:/queue/{}\nack:client-individual\n\n\0"
+CAUSES: dict[str, list[str | int]] = {
+    "scheduled for now": [SCHEDULED.format("{now}")],
+    "scheduled for a date that is past": [SCHEDULED.format("{past}")],
+    "expired before it came": [EXPIRING.format("{past}")],
+    "expired while it was held": [
+        SUBSCRIBE.format("life"), EXPIRING.format("{soon}"), 500, "UNSUBSCRIBE\nid:1\n\n\0",
+    ],
+    "a gate without delay": [SUBSCRIBE.format("at-once")],
+}  # fmt: skip
+"""What a client says, and the milliseconds that pass in between."""
 causes = pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES.keys())
 
 
@@ -68,6 +51,16 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
+def carry_out(world: InProcessBroker, cause: list[str | int]) -> None:
+    """Another client brings it about."""
+    client, now_ms = world.client("other").greet(), world.now_ms
+    for step in cause:
+        if isinstance(step, int):
+            world.advance(step)
+        else:
+            client.send(step.format(now=now_ms, past=now_ms - 1, soon=now_ms + 300).encode())
+
+
 def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnySteps) -> None:
     """Have an operator's work carried out."""
     world.turns.calls = OperatorRequests(loop, world.broker.clock, world.turns.schedule, lambda call: call())
@@ -76,10 +69,10 @@ def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnyStep
 
 
 @causes
-def test_heart_beats_and_silence_keep_their_times(cause: Cause) -> None:
+def test_heart_beats_and_silence_keep_their_times(cause: list[str | int]) -> None:
     world = InProcessBroker(configuration(CORE))
     client = world.client("beating").greet("heart-beat:1000,1000")
-    cause(world, world.client("other").greet())
+    carry_out(world, cause)
     client.collect()
     before = client.stream.beats
     world.advance(1000)
@@ -90,16 +83,16 @@ def test_heart_beats_and_silence_keep_their_times(cause: Cause) -> None:
 
 
 @causes
-def test_a_handshake_keeps_its_time(cause: Cause) -> None:
+def test_a_handshake_keeps_its_time(cause: list[str | int]) -> None:
     world = InProcessBroker(configuration(CORE, "handshakeTimeout=3000"))
     client = world.client("slow")
-    cause(world, world.client("other").greet())
+    carry_out(world, cause)
     world.advance(3000)
     assert client.is_closed
 
 
 @causes
-def test_an_operators_work_keeps_its_time(cause: Cause, loop: asyncio.AbstractEventLoop) -> None:
+def test_an_operators_work_keeps_its_time(cause: list[str | int], loop: asyncio.AbstractEventLoop) -> None:
     world = InProcessBroker(configuration(CORE))
     woken_ms: list[int] = []
 
@@ -109,7 +102,7 @@ def test_an_operators_work_keeps_its_time(cause: Cause, loop: asyncio.AbstractEv
 
     due_ms = world.now_ms + 1000
     begin(world, loop, work())
-    cause(world, world.client("other").greet())
+    carry_out(world, cause)
     world.advance(2000)
     assert woken_ms == [due_ms]
 

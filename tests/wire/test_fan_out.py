@@ -38,24 +38,22 @@ def _frames(world: InProcessBroker, name: str) -> list[tuple[str, str]]:
     return [(frame.command, frame.header("receipt-id") or frame.body.decode()) for frame in world.client(name).heard()]
 
 
-def _send(world: InProcessBroker, name: str, destination: str, body: str, header: str = "") -> None:
-    world.client(name).send(f"SEND\ndestination:{destination}\n{header}\n{body}\0".encode())
-
-
 def _reached(world: InProcessBroker) -> int:
     return sum(queue.contents.counters.added for queue in world.broker.queues.values() if queue.address.name == "t")
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("header", ["", "persistent:true\n", "expires:9999999999999\n"])
-def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: InProcessBroker, header: str) -> None:
+@pytest.mark.parametrize("headers", [(), ("persistent:true",), ("expires:9999999999999",)])
+def test_the_receipt_comes_when_all_have_it_and_others_are_served(
+    world: InProcessBroker, headers: tuple[str, ...]
+) -> None:
     world.together = True
-    _send(world, "sender", "/topic/t", "x", header + "receipt:r\n")
-    _send(world, "sender", "/queue/later", "y")
+    world.client("sender").frame("SEND", "destination:/topic/t", *headers, "receipt:r", body="x")
+    world.client("sender").frame("SEND", "destination:/queue/later", body="y")
     world.turns.run()
     assert _reached(world) < COUNT
     assert "later" not in world.broker.queues
-    _send(world, "other", "/queue/mine", "z", "receipt:o\n")
+    world.client("other").frame("SEND", "destination:/queue/mine", "receipt:o", body="z")
     world.turns.run()
     assert _frames(world, "other") == [("RECEIPT", "o")]
     assert _reached(world) < COUNT
@@ -71,7 +69,7 @@ def test_the_receipt_comes_when_all_have_it_and_others_are_served(world: InProce
 def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
     world: InProcessBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _send(world, "sender", "/topic/t", "x")
+    world.client("sender").frame("SEND", "destination:/topic/t", body="x")
     world.settle()
     for number in range(COUNT):
         world.client("readers").send(f"UNSUBSCRIBE\nid:{number}\n\n\0".encode())
@@ -109,7 +107,7 @@ def test_two_senders_take_turns_and_each_keeps_its_order(world: InProcessBroker)
     world.together = True
     for name in ("sender", "other"):
         for number in range(4):
-            _send(world, name, "/topic/t", f"{name}{number}", f"receipt:{number}\n")
+            world.client(name).frame("SEND", "destination:/topic/t", f"receipt:{number}", body=f"{name}{number}")
     world.together = False
     world.settle()
     for name in ("sender", "other"):
@@ -137,8 +135,8 @@ def test_what_a_divert_copies_is_waited_for(world: InProcessBroker) -> None:
     for number in range(COUNT):
         diverted.client("readers").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\n\n\0".encode())
     diverted.together = True
-    _send(diverted, "sender", "/topic/source", "x", "receipt:r\n")
-    _send(diverted, "sender", "/queue/later", "y")
+    diverted.client("sender").frame("SEND", "destination:/topic/source", "receipt:r", body="x")
+    diverted.client("sender").frame("SEND", "destination:/queue/later", body="y")
     diverted.turns.run()
     assert _reached(diverted) < COUNT
     assert "later" not in diverted.broker.queues
@@ -150,7 +148,7 @@ def test_what_a_divert_copies_is_waited_for(world: InProcessBroker) -> None:
 
 def test_a_sender_that_leaves_has_published_all_the_same(world: InProcessBroker) -> None:
     world.together = True
-    _send(world, "sender", "/topic/t", "x")
+    world.client("sender").frame("SEND", "destination:/topic/t", body="x")
     world.turns.run()
     world.client("sender").drop()
     world.together = False
@@ -170,7 +168,7 @@ def test_an_internal_error_is_told_to_the_sender(world: InProcessBroker, monkeyp
         arrive(arrivals, *rest)
 
     monkeypatch.setattr(Arrivals, "arrive", breaks)
-    _send(world, "sender", "/topic/t", "x", "persistent:true\nreceipt:r\n")
+    world.client("sender").frame("SEND", "destination:/topic/t", "persistent:true", "receipt:r", body="x")
     ((command, _),) = _frames(world, "sender")
     assert command == "ERROR"
     assert _frames(world, "readers") == [("MESSAGE", "x")] * (COUNT - 1)
