@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.message import Message
-from artemis_py.record_log import Actor, MemoryLog
+from artemis_py.record_log import MemoryLog
 from artemis_py.server.client_socket import HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.storage.bodies import PIECE_BYTES, UNWRITTEN_BYTES_MAX
@@ -13,6 +12,7 @@ from tests.kit.disk import Fault
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import Cutting, byte_by_byte, whole
+from tests.wire.test_turn_output import DiskLog
 
 pytestmark = pytest.mark.wire
 
@@ -45,10 +45,6 @@ class LargeBodiesBroker(InProcessBroker):
         self.broker.memory.disk_full = self.large.body_writer.is_full = full
         self.turns.schedule()
         self.settle()
-
-    def tick(self) -> None:
-        """Run turns without letting the disk work."""
-        self.loop.run()
 
 
 def sent(body: bytes, *headers: str, sized: bool = True) -> bytes:
@@ -437,16 +433,10 @@ def test_who_is_gone_without_a_word_does_not_hold_a_body_for_ever() -> None:
 # ---- files go when the log is durable ------------------------------------------------------------
 
 
-class SlowLog(MemoryLog):
-    """Numbers its records; nothing is durable until the test says so."""
+class SlowLog(DiskLog):
+    """Numbers what settles messages, too; nothing is durable until the test says so."""
 
-    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        self.last_lsn += 1
-        return self.last_lsn
-
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
-        self.last_lsn += 1
-        return self.last_lsn
+    settled = DiskLog.number
 
 
 def test_a_file_outlives_its_message_until_the_log_is_durable() -> None:
