@@ -4,7 +4,6 @@ frames out.
 
 from __future__ import annotations
 
-from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker, configuration
 from tests.kit.named_clients import NamedClients
 
@@ -57,10 +56,6 @@ class Bench(NamedClients):
     def join(self, name: str, *headers: str, ack: str = "client-individual") -> None:
         """A client subscribes that may have many messages."""
         self.subscribe(name, FLAT, "max-backlog:10", *headers, ack=ack)
-
-    def settle(self, name: str, frame: ServerFrame, command: str = "ACK", *headers: str) -> None:
-        """A client acknowledges a message, or refuses it."""
-        self.write(name, command, f"id:{frame.header('ack')}", *headers)
 
     def one_by_one(self, name: str) -> list[str]:
         """Bodies in the order in which a client gets them that has one message at a time and acknowledges each."""

@@ -20,6 +20,7 @@ from artemis_py.config.settings import (
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
+from artemis_py.core.events import Event
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.transactions import Transaction
@@ -169,6 +170,11 @@ def write(broker: Broker) -> None:
         for queue in broker.queues.values():
             if consumer in queue.distribution.consumers:
                 queue.sent(consumer, entries)
+
+
+def told(broker: Broker, *codes: str) -> list[Event]:
+    """The events of these codes since somebody asked for any."""
+    return [event for event in broker.events.take() if event.code in codes]
 
 
 def ids(entries: Any) -> list[int]:

@@ -62,15 +62,21 @@ class Life:
         """A persistent message."""
         self.write(client, "SEND", f"destination:/queue/{to}", "persistent:true", *headers, body=body)
 
-    def read(self, client: Client, count_max: int = 100) -> list[str]:
-        """What comes one by one, each acknowledged but the last of ``count_max``, and those that need it not."""
-        self.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", ONE_AT_A_TIME)
+    def read(self, client: Client | None = None, count_max: int = 100, *, of: str = "q") -> list[str]:
+        """What comes one by one, each acknowledged but the last of ``count_max``, and those that need it not. A client
+        that comes for it alone has gone afterwards.
+        """
+        reader = client or self.client()
+        self.write(reader, "SUBSCRIBE", "id:1", f"destination:/queue/{of}", "ack:client-individual", ONE_AT_A_TIME)
         bodies: list[str] = []
-        while frames := client.collect():
+        while frames := reader.collect():
             frame = frames.pop(0)
             bodies.append(frame.body.decode())
             if len(bodies) == count_max:
                 break
             if frame.header("ack"):
-                self.write(client, "ACK", f"id:{frame.header('ack')}")
+                self.write(reader, "ACK", f"id:{frame.header('ack')}")
+        if client is None:
+            reader.drop()
+            self.broker.drain()
         return bodies

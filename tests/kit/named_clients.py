@@ -23,12 +23,12 @@ class NamedClients:
     cut: bool = False
     clients: dict[str, Client] = field(default_factory=dict)
 
-    def client(self, name: str, version: str = "1.2") -> Client:
-        """The client of that name, which has its CONNECTED."""
+    def client(self, name: str, *headers: str, version: str = "1.2") -> Client:
+        """The client of that name, which has its CONNECTED; ``headers`` are more of its CONNECT."""
         client = self.clients.get(name)
         if client is None:
             client = self.clients[name] = self.connect(name)
-            self.put(client, f"CONNECT\naccept-version:{version}\nhost:x\n\n\0")
+            self.write(name, "CONNECT", f"accept-version:{version}", "host:x", *headers)
             assert [frame.command for frame in self.frames(name)] == ["CONNECTED"]
         return client
 
@@ -46,6 +46,10 @@ class NamedClients:
     def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual", id: str = "1") -> None:
         """A client subscribes."""
         self.write(name, "SUBSCRIBE", f"id:{id}", f"destination:/queue/{to}", f"ack:{ack}", *headers)
+
+    def settle(self, name: str, frame: ServerFrame, command: str = "ACK", *headers: str) -> None:
+        """A client acknowledges a message, or refuses it."""
+        self.write(name, command, f"id:{frame.header('ack')}", *headers)
 
     def frames(self, name: str) -> list[ServerFrame]:
         """What a client got since it was asked last."""

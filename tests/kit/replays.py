@@ -76,7 +76,7 @@ class Stage(NamedClients):
         while len(bodies) < count and (frames := self.messages(name)):
             for frame in frames:
                 bodies.append(frame.body.decode())
-                self.write(name, "ACK", f"id:{frame.header('ack')}")
+                self.settle(name, frame)
         self.write(name, "UNSUBSCRIBE", "id:1")
         self.frames(name)
         return bodies

@@ -357,7 +357,7 @@ def test_A_51_an_ack_of_a_barrier_is_no_error(version: str, ack: str) -> None:
     the message-id is not told off.
     """
     bench = with_barriers(False)
-    speak(bench, "c", version)
+    bench.client("c", version=version)
     bench.write("c", "SUBSCRIBE", "id:1", "destination:/queue/q", f"ack:{ack}", FLAT, MANY)
     send_all(bench, "B1B2")
     barrier, one = bench.messages("c")[:2]
@@ -378,13 +378,6 @@ def test_A_51_an_ack_of_a_barrier_is_no_error(version: str, ack: str) -> None:
     elif ack == "client-individual":
         bench.write("c", "ACK", *naming(got[1], version))
     assert (bench.frames("c"), bench.count()) == ([], 0)
-
-
-def speak(bench: Bench, name: str, version: str) -> None:
-    """A client connects that speaks this version."""
-    client = bench.world.client(name)
-    client.send(f"CONNECT\naccept-version:{version}\nhost:x\n\n\0".encode())
-    assert [frame.command for frame in bench.frames(name)] == ["CONNECTED"]
 
 
 def naming(frame: ServerFrame, version: str) -> list[str]:

@@ -35,11 +35,6 @@ def begins(point: object) -> str:
     return over(f"recovery-point='{point}'")
 
 
-def filled(before: Past, *declared: str, settings: str = "") -> list[str]:
-    """What a new queue ``work`` has at first, in a life with this file."""
-    return before.then(*declared, settings=settings).take("work")
-
-
 # ---- a new queue ---------------------------------------------------------------------------------
 
 
@@ -164,7 +159,7 @@ def test_A_61_history_of_several_addresses_in_order_of_arrival() -> None:
     for number in range(6):
         past.send(str(number), to=("/queue/orders.eu", "/topic/orders.us", "/topic/orders.us.ny")[number % 3])
     both = over("", "work", "orders.eu,orders.#", "orders.eu")
-    assert filled(past, DESK, US, both) == ["0", "1", "2", "3", "4", "5"]
+    assert past.then(DESK, US, both).take("work") == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_A_61_what_was_in_pages_comes_back_too() -> None:

@@ -8,20 +8,11 @@ import pytest
 
 from tests.kit.bench import FLAT
 from tests.kit.replays import QUEUE, Stage, bookmarks
+from tests.queues.test_a_acknowledging import MANY, STRICT, SUBLET, held
 
 pytestmark = pytest.mark.wire
 
-SUBLET = "leasing='sublet' max-per-subscription-backlog='9'"
-STRICT = "leasing='strict' max-per-subscription-backlog='9'"
 PAGING = "<max-size-messages>2</max-size-messages><address-full-policy>PAGE</address-full-policy>"
-MANY = "max-backlog:9"
-
-
-def held(bench: Stage, bodies: str) -> list[int]:
-    """The bookmarks of messages that a consumer holds."""
-    bench.send(*bodies)
-    bench.subscribe("c1", FLAT, MANY)
-    return bookmarks(bench.messages("c1"))
 
 
 def told(bench: Stage, name: str) -> tuple[str | None, str | None]:
@@ -46,7 +37,7 @@ def test_A_39_the_receipt_tells_what_is_left() -> None:
 
 def test_A_39_A_41_the_receipt_tells_what_others_need_not_give() -> None:
     bench = Stage(STRICT, retained=False)
-    first, second, third = held(bench, "abc")
+    first, second, third = bookmarks(held(bench, "abc"))
     bench.write("c2", "ACK", QUEUE, f"bookmarks:{third},{first}", "receipt:r")
     assert told(bench, "c2") == (f"{third},{first}", "0")
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{first}")
@@ -59,7 +50,7 @@ def test_A_39_A_41_the_receipt_tells_what_others_need_not_give() -> None:
 
 def test_A_39_the_receipt_tells_what_a_transaction_has() -> None:
     bench = Stage(SUBLET, retained=False)
-    (mark,) = held(bench, "a")
+    (mark,) = bookmarks(held(bench, "a"))
     bench.write("c1", "BEGIN", "transaction:t")
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{mark}", "transaction:t", "receipt:r")
     assert told(bench, "c1") == (None, None)
@@ -72,7 +63,7 @@ def test_A_39_the_receipt_tells_what_a_transaction_has() -> None:
 
 def test_A_39_A_66_the_receipt_tells_what_waits_for_its_page() -> None:
     bench = Stage(SUBLET, settings=PAGING)
-    marks = held(bench, "abcdef")
+    marks = bookmarks(held(bench, "abcdef"))
     bench = bench.again()
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[0]},{marks[4]}", "receipt:r")
     assert told(bench, "c1") == (str(marks[4]), "5")
@@ -85,7 +76,7 @@ def test_A_39_A_66_the_receipt_tells_what_waits_for_its_page() -> None:
 @pytest.mark.parametrize("frame", [("NACK",), ("ACK", "options:cancel")])
 def test_A_39_A_42_of_a_cancel_it_tells_nothing(frame: tuple[str, ...]) -> None:
     bench = Stage(SUBLET, retained=False)
-    (mark,) = held(bench, "a")
+    (mark,) = bookmarks(held(bench, "a"))
     command, *options = frame
     bench.write("c2", command, QUEUE, f"bookmarks:{mark}", *options, "receipt:r")
     assert told(bench, "c2") == (None, None)

@@ -298,12 +298,12 @@ def test_A_13_a_run_of_acks_between_those_of_a_queue() -> None:
 
 def test_A_13_stomp_1_1_and_1_0(cut: bool) -> None:
     here = stage(cut, "a")
-    here.client("c1", "1.1")
+    here.client("c1", version="1.1")
     here.replay("c1", "EPOCH", "ack:client")
     (frame,) = here.messages("c1")
     here.write("c1", "ACK", "subscription:1", f"message-id:{frame.header('message-id')}", "receipt:1")
     assert [frame.command for frame in here.frames("c1")] == ["RECEIPT"]
-    here.client("c2", "1.0")
+    here.client("c2", version="1.0")
     here.write("c2", "SUBSCRIBE", QUEUE, "bookmark:EPOCH")
     assert here.got("c2") == ["a"]
     here.write("c2", "UNSUBSCRIBE", QUEUE)

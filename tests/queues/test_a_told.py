@@ -8,7 +8,8 @@ import pytest
 
 from artemis_py.core.events import Event
 from tests.kit.bench import Bench
-from tests.queues.test_q_alerts import Lines, log_with, told
+from tests.kit.core import told
+from tests.queues.test_q_alerts import log_with
 
 pytestmark = pytest.mark.wire
 
@@ -19,23 +20,22 @@ DEAD = "<address name='dead'><anycast><queue name='dead'/></anycast></address>"
 
 def line_of_one(events: list[Event]) -> str:
     """The line of the only event."""
-    lines = Lines()
+    lines: list[str] = []
     log_with(lines).write(events, 0)
-    (line,) = lines.lines
+    (line,) = lines
     return line
 
 
 def test_A_19_leases_that_end_are_told_with_their_number_and_last_holder(cut: bool) -> None:
     bench = Bench(LEASES, cut=cut)
-    bench.world.client("c1").send(b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:shop\nlogin:ada\n\n\0")
-    assert [frame.command for frame in bench.frames("c1")] == ["CONNECTED"]
+    bench.client("c1", "client-id:shop", "login:ada")
     bench.subscribe("c1", FLAT, "max-backlog:9")
     for body in "abc":
         bench.send(body)
     bench.world.advance(999)
-    assert told(bench, "ART-1007") == []
+    assert told(bench.core, "ART-1007") == []
     bench.world.advance(1)
-    (event,) = told(bench, "ART-1007")
+    (event,) = told(bench.core, "ART-1007")
     (consumer,) = bench.queue().distribution.consumers
     assert (event.queue, event.count) == ("q", 3)
     assert event.fields == {
@@ -57,7 +57,7 @@ def test_A_19_leases_that_do_not_end_are_not_told(cut: bool) -> None:
     bench.settle("c1", second, "NACK")
     bench.lose("c1")
     bench.world.advance(5000)
-    assert told(bench, "ART-1007") == []
+    assert told(bench.core, "ART-1007") == []
 
 
 def test_A_59_a_queue_that_is_held_up_says_by_whom(cut: bool) -> None:
@@ -68,9 +68,9 @@ def test_A_59_a_queue_that_is_held_up_says_by_whom(cut: bool) -> None:
     frames = bench.messages("c1")
     assert [frame.body for frame in frames] == [b"a", b"b"]
     bench.world.advance(9999)
-    assert told(bench, "ART-1008") == []
+    assert told(bench.core, "ART-1008") == []
     bench.world.advance(1)
-    (event,) = told(bench, "ART-1008")
+    (event,) = told(bench.core, "ART-1008")
     (consumer,) = bench.queue().distribution.consumers
     assert line_of_one([event]) == (
         "ART-1008 queue=q reason=consumer-backlogs quiet_ms=10000 ready=1 consumers=1 full=1 held=2 "
@@ -82,7 +82,7 @@ def test_A_59_a_queue_that_is_held_up_says_by_whom(cut: bool) -> None:
     bench.settle("c1", frames[0])
     assert bench.got("c1") == ["c"]
     bench.world.advance(100_000)
-    assert told(bench, "ART-1008") == []
+    assert told(bench.core, "ART-1008") == []
 
 
 def test_A_25_messages_sent_at_most_once_hold_a_queue_up_too(cut: bool) -> None:
@@ -91,7 +91,7 @@ def test_A_25_messages_sent_at_most_once_hold_a_queue_up_too(cut: bool) -> None:
     for body in "ab":
         bench.send(body)
     bench.world.advance(10_000)
-    (event,) = told(bench, "ART-1008")
+    (event,) = told(bench.core, "ART-1008")
     assert (event.fields["reason"], event.fields["unconfirmed"], event.fields["max_backlog"]) == ("max-backlog", 1, 1)
 
 
@@ -107,7 +107,7 @@ def test_A_28_a_dead_message_is_told_with_its_reason(
     bench.send("a")
     (frame,) = bench.messages("c1")
     bench.settle("c1", frame, "NACK")
-    (event,) = told(bench, code)
+    (event,) = told(bench.core, code)
     assert event.fields["reason"] == reason
     assert f"reason={reason}" in line_of_one([event])
 
@@ -125,5 +125,5 @@ def test_A_28_each_reason_has_its_own_count(cut: bool) -> None:
     bench.send("b")
     (frame,) = bench.messages("c1")
     bench.settle("c1", frame, "NACK")
-    found = [(event.fields["reason"], event.count) for event in told(bench, "CHN-1011")]
+    found = [(event.fields["reason"], event.count) for event in told(bench.core, "CHN-1011")]
     assert found == [("max_deliveries", 1), ("max_cancels", 1)]

@@ -347,37 +347,19 @@ def sent(life: Life, *messages: tuple[str, str]) -> None:
         life.write(client, "SEND", f"destination:{to}", "persistent:true", body=body)
 
 
-def read(life: Life, queue: str = "work", count_max: int = 100) -> list[str]:
-    """What comes one by one, each acknowledged but the last of ``count_max``."""
-    client = life.client()
-    life.write(
-        client, "SUBSCRIBE", "id:1", f"destination:/queue/{queue}", "ack:client-individual", "consumer-window-size:0"
-    )
-    bodies: list[str] = []
-    while frames := client.collect():
-        frame = frames.pop(0)
-        bodies.append(frame.body.decode())
-        if len(bodies) == count_max:
-            break
-        life.write(client, "ACK", f"id:{frame.header('ack')}")
-    client.drop()
-    life.broker.drain()
-    return bodies
-
-
 FOUR = [("a", "/topic/orders.eu"), ("b", "/topic/orders.us.ny"), ("c", "/queue/work"), ("d", "/topic/orders.us")]
 
 
 def test_A_01_A_09_a_view_is_the_same_after_a_restart() -> None:
     life = Life("", more=view() + DESK)
     sent(life, *FOUR)
-    assert read(life, count_max=2) == ["a", "b"]
+    assert life.read(of="work", count_max=2) == ["a", "b"]
     life = life.again()
     accounts = {name: address.account.message_count for name, address in life.broker.broker.addresses.items()}
     assert (accounts["orders.eu"], accounts["work"]) == (1, 0)
     sent(life, ("e", "/queue/work"))
-    assert read(life) == ["b", "c", "d", "e"]
-    assert read(life.again(), "orders.eu::desk") == ["c", "e"]
+    assert life.read(of="work") == ["b", "c", "d", "e"]
+    assert life.again().read(of="orders.eu::desk") == ["c", "e"]
 
 
 def test_A_01_a_view_that_the_file_forgot_is_one_until_it_is_deleted() -> None:
@@ -387,7 +369,7 @@ def test_A_01_a_view_that_the_file_forgot_is_one_until_it_is_deleted() -> None:
     assert life.broker.broker.queues["work"].view is not None
     sent(life, *FOUR[2:])
     life = life.again()
-    assert read(life) == ["a", "b", "c", "d"]
+    assert life.read(of="work") == ["a", "b", "c", "d"]
     life.broker.broker.registry.delete_queue(life.broker.broker.queues["work"], life.broker.loop.now_ms)
     life = life.again()
     sent(life, ("e", "/queue/work"))
@@ -402,7 +384,7 @@ def test_A_01_a_queue_becomes_a_view_and_a_view_a_queue() -> None:
     sent(life, ("b", "/queue/work"), ("c", "/topic/orders.us"))
     life = Life("", life.disk, more=view(""))
     sent(life, ("d", "/queue/work"), ("x", "/topic/orders.us"))
-    assert read(life) == ["a", "b", "c", "d"]
+    assert life.read(of="work") == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize("paged", ["orders.#", "orders.eu", "#"])
@@ -424,15 +406,15 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
         life = life.again()
     queue = life.broker.broker.queues["work"]
     assert queue.message_count == 60
-    first = read(life, count_max=10)
+    first = life.read(of="work", count_max=10)
     life = life.again()
-    rest = read(life)
+    rest = life.read(of="work")
     assert len(first + rest) == 61
     assert first[-1] in rest, "what was not acknowledged comes again"
     assert sorted({*first, *rest}) == sorted(body for bodies in all_sent.values() for body in bodies)
     for bodies in all_sent.values():
         assert [body for body in rest if body in bodies] == [body for body in bodies if body in rest]
-    assert read(life, "orders.eu::desk") == of_desk
+    assert life.read(of="orders.eu::desk") == of_desk
     assert life.broker.broker.addresses["orders.eu"].number_of_pages == 0
 
 
@@ -440,4 +422,4 @@ def test_a_disk_that_was_used_without_views_is_read() -> None:
     """Records of queues from before there were views have no such attribute."""
     life = Life("", SimDisk(random.Random(3)), more=view(""))
     sent(life, ("a", "/queue/work"))
-    assert read(life.again()) == ["a"]
+    assert life.again().read(of="work") == ["a"]

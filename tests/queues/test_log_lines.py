@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.events import Event
 from tests.kit.bench import Bench
-from tests.kit.core import NOW_MS, consumer_on, send
+from tests.kit.core import NOW_MS, consumer_on, send, told
 from tests.kit.paged_bench import PagedBench
 
 pytestmark = pytest.mark.wire
-
-
-def told(bench: Bench, *codes: str) -> list[Event]:
-    """The events of these codes since somebody asked."""
-    return [event for event in bench.world.broker.events.take() if event.code in codes]
 
 
 def limited(policy: str, limit: int = 3) -> Bench:
@@ -24,14 +18,14 @@ def limited(policy: str, limit: int = 3) -> Bench:
     bench.subscribe("idle", to="other")
     for number in range(limit):
         bench.send(str(number))
-    assert not told(bench, "ART-1014", "ART-1015", "ART-1016", "CHN-1005")
+    assert not told(bench.core, "ART-1014", "ART-1015", "ART-1016", "CHN-1005")
     return bench
 
 
 def test_what_a_full_address_drops() -> None:
     bench = limited("DROP")
     bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 8)
-    (event,) = told(bench, "ART-1014")
+    (event,) = told(bench.core, "ART-1014")
     assert (event.queue, event.count) == ("", 8)
     assert event.fields.items() >= {"address": "q", "messages": 3, "limit": "max-messages"}.items()
     assert (event.fields["session"], event.fields["acceptor"]) == ("s2", "stomp")
@@ -40,7 +34,7 @@ def test_what_a_full_address_drops() -> None:
 def test_what_a_full_address_refuses() -> None:
     bench = limited("FAIL")
     bench.write("producer", "SEND", "destination:/queue/q", body="x")
-    (event,) = told(bench, "ART-1015")
+    (event,) = told(bench.core, "ART-1015")
     assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s2", 1)
 
 
@@ -50,7 +44,7 @@ def test_what_a_full_address_refuses_at_a_commit() -> None:
     for _ in range(2):
         bench.write("other", "SEND", "destination:/queue/q", "transaction:t", body="x")
     bench.write("other", "COMMIT", "transaction:t")
-    (event,) = told(bench, "ART-1015")
+    (event,) = told(bench.core, "ART-1015")
     assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s3", 2)
 
 
@@ -59,7 +53,7 @@ def test_what_a_full_address_drops_at_a_commit() -> None:
     bench.write("other", "BEGIN", "transaction:t")
     bench.write("other", "SEND", "destination:/queue/q", "transaction:t", body="x")
     bench.write("other", "COMMIT", "transaction:t")
-    (event,) = told(bench, "ART-1014")
+    (event,) = told(bench.core, "ART-1014")
     assert (event.fields["address"], event.fields["session"], event.count) == ("q", "s3", 1)
 
 
@@ -94,11 +88,11 @@ def test_paging_ends_with_the_last_queue_that_pages() -> None:
 def test_whom_a_full_address_makes_wait() -> None:
     bench = limited("BLOCK")
     bench.write("producer", "SEND", "destination:/queue/q", body="x")
-    (event,) = told(bench, "CHN-1005")
+    (event,) = told(bench.core, "CHN-1005")
     assert (event.queue, event.fields["address"], event.fields["session"]) == ("", "q", "s2")
     assert event.fields["acceptor"] == "stomp"
     bench.subscribe("consumer", ack="auto")
-    (event,) = told(bench, "CHN-1006")
+    (event,) = told(bench.core, "CHN-1006")
     assert (event.fields["address"], event.fields["session"]) == ("q", "s2")
 
 
@@ -106,7 +100,7 @@ def test_who_subscribes() -> None:
     bench = Bench()
     bench.subscribe("c")
     bench.leave("c")
-    found = told(bench, "SUB-1001", "SUB-1002")
+    found = told(bench.core, "SUB-1001", "SUB-1002")
     assert [(event.code, event.fields["session"], event.fields["acceptor"]) for event in found] == [
         ("SUB-1001", "s1", "stomp"),
         ("SUB-1002", "s1", "stomp"),
@@ -116,7 +110,7 @@ def test_who_subscribes() -> None:
 def test_frames_that_are_refused() -> None:
     bench = Bench()
     bench.write("c", "ACK", "id:nonsense")
-    (event,) = told(bench, "ART-1018")
+    (event,) = told(bench.core, "ART-1018")
     assert (event.fields["session"], event.fields["acceptor"]) == ("s1", "stomp")
     assert "nonsense" in str(event.fields["why"])
 
@@ -132,7 +126,7 @@ def test_frames_that_are_refused() -> None:
 def test_first_frames_that_are_refused(frame: str, why: str) -> None:
     bench = Bench()
     bench.world.client("c").send(frame.encode())
-    (event,) = told(bench, "ART-1018")
+    (event,) = told(bench.core, "ART-1018")
     assert why in str(event.fields["why"])
 
 
@@ -140,6 +134,6 @@ def test_a_connection_that_the_broker_closes() -> None:
     bench = Bench(acceptor="connectionTtl=1000")
     bench.write("c", "BEGIN", "transaction:t")
     bench.world.advance(2000)
-    (event,) = told(bench, "ART-1019")
+    (event,) = told(bench.core, "ART-1019")
     assert event.fields["session"] == "s1"
     assert str(event.fields["why"]).startswith("Nothing received for")

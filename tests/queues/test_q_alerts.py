@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -21,21 +22,16 @@ from artemis_py.server.operational_log import (
     line_of,
 )
 from tests.kit.bench import ONE_AT_A_TIME, Bench
-from tests.kit.core import lines_run, queue_config
+from tests.kit.core import lines_run, queue_config, told
 from tests.kit.life import Life
 from tests.queues.outcomes import size_of
 
 pytestmark = pytest.mark.wire
 
 
-def told(bench: Bench, *codes: str) -> list[Event]:
-    """The events of these codes since somebody asked."""
-    return [event for event in bench.world.broker.events.take() if event.code in codes]
-
-
 def alerts(bench: Bench) -> list[tuple[str | int, str | int, int]]:
     """The alerts since somebody asked: kind, value, how often."""
-    return [(event.fields["alert"], event.fields["value"], event.count) for event in told(bench, "ART-1001")]
+    return [(event.fields["alert"], event.fields["value"], event.count) for event in told(bench.core, "ART-1001")]
 
 
 # ---- alerts --------------------------------------------------------------------------------------
@@ -122,7 +118,7 @@ def test_Q_72_from_an_address_setting() -> None:
     bench = Bench(settings=settings)
     for body in "ab":
         bench.send(body, to="made.by.itself")
-    assert [event.queue for event in told(bench, "ART-1001")] == ["made.by.itself"]
+    assert [event.queue for event in told(bench.core, "ART-1001")] == ["made.by.itself"]
 
 
 @pytest.mark.parametrize(
@@ -169,16 +165,16 @@ def test_Q_62_what_each_policy_tells(cut: bool) -> None:
 
 def test_queues_and_subscriptions_begin_and_end(cut: bool) -> None:
     bench = Bench(cut=cut)
-    (event,) = told(bench, "QUE-1001")
+    (event,) = told(bench.core, "QUE-1001")
     assert (event.queue, event.fields["address"], event.fields["life"]) == ("q", "q", "declared")
     bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/t", "selector:a = 1")
-    created, subscribed = told(bench, "QUE-1001", "SUB-1001")
+    created, subscribed = told(bench.core, "QUE-1001", "SUB-1001")
     assert created.fields["life"] == "temporary"
     assert subscribed.queue == created.queue
     bench.leave("c")
-    assert [event.code for event in told(bench, "QUE-1002", "SUB-1002")] == ["SUB-1002", "QUE-1002"]
+    assert [event.code for event in told(bench.core, "QUE-1002", "SUB-1002")] == ["SUB-1002", "QUE-1002"]
     bench.world.broker.queue_changes.create(queue_config("made"), AutoDelete(), creates_address=True)
-    (event,) = told(bench, "QUE-1001")
+    (event,) = told(bench.core, "QUE-1001")
     assert event.fields["life"] == "created"
 
 
@@ -187,7 +183,7 @@ def test_operations_of_management_are_told() -> None:
     broker = bench.world.broker
     broker.queue_operations.pause("q")
     broker.queue_operations.set_ring_size("q", 3)
-    assert [event.fields["operation"] for event in told(bench, "QUE-1016")] == [
+    assert [event.fields["operation"] for event in told(bench.core, "QUE-1016")] == [
         "pause",
         "set ring-size to 3",
     ]
@@ -204,26 +200,14 @@ def test_the_events_of_one_turn_are_told_together() -> None:
     bench.send("first")
     bench.world.broker.events.take()
     bench.world.client("producer").send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
-    (event,) = told(bench, "QUE-1005")
+    (event,) = told(bench.core, "QUE-1005")
     assert (event.count, event.fields["depth_messages"]) == (50, 1)
 
 
-class Lines(logging.Handler):
-    """Keeps what is logged."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """A line came."""
-        self.lines.append(record.getMessage())
-
-
-def log_with(lines: Lines) -> OperationalLog:
+def log_with(lines: list[str]) -> OperationalLog:
     """A log that writes there and nowhere else."""
-    logger = logging.Logger(LOGGER_NAME, logging.INFO)
-    logger.addHandler(lines)
+    logger: Any = logging.Logger(LOGGER_NAME)
+    logger.info = lines.append
     return OperationalLog(logger)
 
 
@@ -236,62 +220,62 @@ def test_a_line_is_logfmt() -> None:
 
 
 def test_lines_are_limited_for_each_queue() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     for turn in range(100):
         log.write([Event("QUE-1005", name, {}, 2) for name in ("a", "b")], turn)
-    assert len(lines.lines) == 2
+    assert len(lines) == 2
     assert log.write([], WINDOW_MS - 1) == WINDOW_MS
-    assert len(lines.lines) == 2
+    assert len(lines) == 2
     assert log.write([], WINDOW_MS) == NEVER_MS
     ago = f"ago_ms={WINDOW_MS - 99}"
     said = [f"QUE-1005 queue={name} count=198 {ago} messages dropped by a ring" for name in ("a", "b")]
-    assert lines.lines[2:] == said
+    assert lines[2:] == said
 
 
 def test_a_line_that_was_held_back_counts_the_lines_before_it() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     for number in range(5):
         due_ms = log.write([Event("QUE-1016", "a", {"operation": f"step {number}"}, 3)], 7)
     assert due_ms == 7 + WINDOW_MS
     log.end()
-    assert lines.lines[1:] == ['QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation']
+    assert lines[1:] == ['QUE-1016 queue=a operation="step 4" count=3 not_written_before=3 management operation']
 
 
 def test_what_was_held_back_begins_the_next_window() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     for turn in range(3):
         log.write([Event("QUE-1005", "a", {})], turn)
     log.write([Event("QUE-1005", "a", {})], WINDOW_MS)
-    assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2"]
+    assert [line.split()[2] for line in lines] == ["count=1", "count=2"]
     log.write([], 2 * WINDOW_MS)
-    assert [line.split()[2] for line in lines.lines] == ["count=1", "count=2", "count=1"]
+    assert [line.split()[2] for line in lines] == ["count=1", "count=2", "count=1"]
 
 
 def test_lines_of_many_queues_that_come_and_go_are_limited_together() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     log.write([Event("QUE-1001", f"temporary-{number}", {}) for number in range(1000)], 0)
-    assert len(lines.lines) == 20
+    assert len(lines) == 20
     log.write([], WINDOW_MS)
-    assert lines.lines[-1].startswith("QUE-1001 queue=temporary-999 not_written_before=979")
+    assert lines[-1].startswith("QUE-1001 queue=temporary-999 not_written_before=979")
 
 
 def test_different_alerts_of_a_queue_do_not_hide_each_other() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log_with(lines).write([Event("ART-1001", "q", {"alert": kind}) for kind in ("one", "two")], 0)
-    assert len(lines.lines) == 2
+    assert len(lines) == 2
 
 
-def held_back(lines: Lines, names: Sequence[str], now_ms: int = 0) -> OperationalLog:
+def held_back(lines: list[str], names: Sequence[str], now_ms: int = 0) -> OperationalLog:
     """A log that holds a line of each queue back."""
     log = log_with(lines)
     for name in names:
         for _ in range(2):
             log.write([Event("QUE-1005", name, {})], now_ms)
-    assert len(lines.lines) == len(names)
+    assert len(lines) == len(names)
     return log
 
 
@@ -306,7 +290,7 @@ def turns_until_idle(log: OperationalLog, now_ms: int) -> int:
 def test_a_turn_costs_the_same_however_many_queues_hold_a_line_back() -> None:
     costs = set[int]()
     for count in (100, 1000, KEYS_MAX):
-        log = held_back(Lines(), [f"q{number}" for number in range(count)])
+        log = held_back([], [f"q{number}" for number in range(count)])
         costs.add(lines_run(lambda log=log: log.write([Event("QUE-1005", "q0", {})], 1)))  # type: ignore[misc]
     assert len(costs) == 1, costs
     assert costs.pop() < 200
@@ -314,55 +298,55 @@ def test_a_turn_costs_the_same_however_many_queues_hold_a_line_back() -> None:
 
 @pytest.mark.parametrize("count", [LINES_PER_TURN, 1000, KEYS_MAX])
 def test_windows_that_end_together_are_written_over_some_turns(count: int) -> None:
-    lines = Lines()
+    lines: list[str] = []
     names = [f"q{number}" for number in range(count)]
     log = held_back(lines, names)
-    del lines.lines[:]
+    lines.clear()
     log.write([], WINDOW_MS)
-    assert len(lines.lines) == LINES_PER_TURN
+    assert len(lines) == LINES_PER_TURN
     turns_until_idle(log, WINDOW_MS)
-    assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names], "in order, each once"
+    assert [line.split()[1] for line in lines] == [f"queue={name}" for name in names], "in order, each once"
     assert log.write([], 2 * WINDOW_MS) == NEVER_MS
 
 
 def test_what_happens_while_a_line_waits_for_its_turn_is_in_that_line() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = held_back(lines, [f"q{number}" for number in range(100)])
     log.write([Event("QUE-1005", "q99", {})], WINDOW_MS)
     turns_until_idle(log, WINDOW_MS)
-    assert [line.split()[2] for line in lines.lines if "=q99 " in line] == ["count=1", "count=2"]
+    assert [line.split()[2] for line in lines if "=q99 " in line] == ["count=1", "count=2"]
 
 
 def test_the_oldest_of_too_many_keys_makes_room() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = held_back(lines, [f"q{number}" for number in range(KEYS_MAX)])
-    del lines.lines[:]
+    lines.clear()
     log.write([Event("QUE-1005", "new", {})], 1)
-    assert [line.split()[1] for line in lines.lines] == ["queue=q0", "queue=new"]
+    assert [line.split()[1] for line in lines] == ["queue=q0", "queue=new"]
     log.write([Event("QUE-1005", "q1", {})], 1)
-    assert len(lines.lines) == 2, "the others are as they were"
+    assert len(lines) == 2, "the others are as they were"
     log.end()
-    assert len(lines.lines) == 2 + KEYS_MAX - 1
+    assert len(lines) == 2 + KEYS_MAX - 1
 
 
 def test_many_new_lines_are_written_over_some_turns() -> None:
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     names = [f"q{number}" for number in range(WAITING_MAX)]
     assert log.write([Event("QUE-1005", name, {}) for name in names], 0) == 0
-    assert len(lines.lines) == LINES_PER_TURN
+    assert len(lines) == LINES_PER_TURN
     turns_until_idle(log, 0)
-    assert [line.split()[1] for line in lines.lines] == [f"queue={name}" for name in names]
+    assert [line.split()[1] for line in lines] == [f"queue={name}" for name in names]
     for turn in range(2):
         log.write([Event("QUE-1016", f"{turn}-{name}", {}) for name in names], 0)
-    assert len(lines.lines) >= 2 * WAITING_MAX, "no more than so many wait"
+    assert len(lines) >= 2 * WAITING_MAX, "no more than so many wait"
     log.end()
-    assert len(lines.lines) == 3 * WAITING_MAX
+    assert len(lines) == 3 * WAITING_MAX
 
 
 def test_a_log_with_nothing_to_write_is_not_called() -> None:
     """Windows in which nothing is held back end without a turn; a held line behind them is written in time."""
-    lines = Lines()
+    lines: list[str] = []
     log = log_with(lines)
     assert log.write([Event("QUE-1005", "early", {})], 0) == NEVER_MS
     for number in range(3 * LINES_PER_TURN):
@@ -375,5 +359,5 @@ def test_a_log_with_nothing_to_write_is_not_called() -> None:
         due_ms = log.write([], now_ms)
         assert due_ms > now_ms
     assert now_ms == 1000 + WINDOW_MS
-    assert lines.lines[-1].split()[1] == "queue=late"
+    assert lines[-1].split()[1] == "queue=late"
     assert calls <= 5

@@ -368,12 +368,6 @@ def test_Q_82_two_live_consumers_take_turns_and_browsers_do_not_count() -> None:
 # ---- exclusivity ---------------------------------------------------------------------------------
 
 
-def connect(bench: Bench, name: str, *headers: str) -> None:
-    """A client that names itself."""
-    bench.world.client(name).send("\n".join(["CONNECT", "accept-version:1.2", "host:x", *headers, "", "\0"]).encode())
-    assert [frame.command for frame in bench.frames(name)] == ["CONNECTED"]
-
-
 @pytest.mark.parametrize("policy", ["CONNECTION", "SESSION"])
 def test_exclusivity_of_a_connection(policy: str, cut: bool) -> None:
     """Its other subscriptions are admitted; when it has none left, anybody."""
@@ -392,17 +386,17 @@ def test_exclusivity_of_a_connection(policy: str, cut: bool) -> None:
 def test_exclusivity_of_a_client_id_and_of_a_user(policy: str, header: str) -> None:
     """The owner keeps the queue; who names none is refused."""
     bench = Bench(f"exclusivity-policy='{policy}'")
-    connect(bench, "c1", f"{header}:ann")
+    bench.client("c1", f"{header}:ann")
     bench.subscribe("c1")
-    connect(bench, "also", f"{header}:ann")
+    bench.client("also", f"{header}:ann")
     bench.subscribe("also")
     assert bench.frames("also") == []
-    connect(bench, "c2", f"{header}:bob")
+    bench.client("c2", f"{header}:bob")
     assert f"exclusivity-policy {policy}" in refused(bench, "c2")
     assert header in refused(bench, "nobody")
     bench.lose("c1")
     bench.lose("also")
-    connect(bench, "c2", f"{header}:bob")
+    bench.client("c2", f"{header}:bob")
     assert f"exclusivity-policy {policy}" in refused(bench, "c2")
 
 

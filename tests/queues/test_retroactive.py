@@ -6,6 +6,8 @@ import pytest
 
 from tests.kit.bench import Bench
 from tests.kit.life import Life
+from tests.kit.named_clients import NamedClients
+from tests.kit.replays import Stage
 
 pytestmark = pytest.mark.wire
 
@@ -14,13 +16,13 @@ KEEPS = "<retroactive-message-count>{}</retroactive-message-count>"
 RING = "$.artemis.internal.t.queue.multicast.retro"
 
 
-def publish(bench: Bench, *bodies: str, headers: tuple[str, ...] = ()) -> None:
+def publish(bench: NamedClients, *bodies: str, headers: tuple[str, ...] = ()) -> None:
     """Send to the topic."""
     for body in bodies:
         bench.write("publisher", "SEND", "destination:/topic/t", *headers, body=body)
 
 
-def subscribe(bench: Bench, name: str, *headers: str) -> list[str]:
+def subscribe(bench: NamedClients, name: str, *headers: str) -> list[str]:
     """A client subscribes to the topic; returns what it gets at once."""
     bench.write(name, "SUBSCRIBE", "id:1", "destination:/topic/t", *headers)
     return bench.got(name)
@@ -124,39 +126,15 @@ def test_an_address_that_goes_takes_what_was_kept(cut: bool) -> None:
     assert RING not in bench.world.broker.queues
 
 
-class Topic(Life):
-    """A life in which an address keeps so many messages."""
-
-    def __init__(self, count: int = 3, disk: object = None) -> None:
-        super().__init__("", disk, KEEPS.format(count))  # type: ignore[arg-type]
-
-    def publish(self, *bodies: str) -> None:
-        """Send to the topic."""
-        client = self.client()
-        for body in bodies:
-            self.write(client, "SEND", "destination:/topic/t", "persistent:true", body=body)
-
-    def subscribed(self) -> list[str]:
-        """What a new subscriber gets."""
-        client = self.client()
-        self.write(client, "SUBSCRIBE", "id:1", "destination:/topic/t")
-        return [frame.body.decode() for frame in client.collect()]
-
-    def after(self, count: int) -> Topic:
-        """The life after this one."""
-        self.broker.drain()
-        return Topic(count, self.disk)
-
-
 def test_runtime_2_11_over_a_restart() -> None:
     """Durable messages are kept; a smaller count holds from the next message on (as with every ring)."""
-    life = Topic()
-    life.publish(*"12345")
-    life = life.after(3)
-    assert life.subscribed() == ["3", "4", "5"]
-    life.publish("6")
-    life = life.after(2)
-    assert life.subscribed() == ["5", "6"]
-    life = life.after(0)
-    assert life.subscribed() == []
-    assert not [name for name in life.broker.broker.queues if name.startswith("$")]
+    stage, here = Stage(settings=KEEPS.format(3), retained=False), ("persistent:true",)
+    publish(stage, *"12345", headers=here)
+    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(3)))
+    assert subscribe(stage, "c1") == ["3", "4", "5"]
+    publish(stage, "6", headers=here)
+    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(2)))
+    assert subscribe(stage, "c2") == ["5", "6"]
+    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(0)))
+    assert subscribe(stage, "c3") == []
+    assert not [name for name in stage.core.queues if name.startswith("$")]

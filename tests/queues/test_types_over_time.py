@@ -21,11 +21,6 @@ TYPES = {
 MESSAGES = [("b", 1), ("a", 1), ("c", 5), ("a2", 9)]
 
 
-def headers_of(body: str, priority: int) -> list[str]:
-    """What the messages are sent with."""
-    return [f"k:{body[0]}", f"priority:{priority}", "persistent:true"]
-
-
 # ---- schedules -----------------------------------------------------------------------------------
 
 
@@ -189,7 +184,15 @@ def send_all(life: Life) -> None:
     """Send MESSAGES."""
     producer = life.client()
     for body, priority in MESSAGES:
-        life.write(producer, "SEND", "destination:/queue/q", *headers_of(body, priority), body=body)
+        life.write(
+            producer,
+            "SEND",
+            "destination:/queue/q",
+            f"k:{body[0]}",
+            f"priority:{priority}",
+            "persistent:true",
+            body=body,
+        )
 
 
 @pytest.mark.parametrize("name", TYPES)

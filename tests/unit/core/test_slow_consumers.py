@@ -6,9 +6,9 @@ from typing import Any
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.events import CONSUMER_SLOW, Event
+from artemis_py.core.events import CONSUMER_SLOW
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, told, turn
 
 PERIOD_MS = 5_000
 
@@ -18,11 +18,6 @@ def made(**settings: Any) -> tuple[Broker, Queue]:
     values = {"slow_consumer_threshold": 2, "slow_consumer_check_period": 5, **settings}
     broker = broker_of(queue_config(), settings={"#": values})
     return broker, broker.queues["q"]
-
-
-def events(broker: Broker) -> list[Event]:
-    """What was told of slow consumers since the last call."""
-    return [event for event in broker.events.take() if event.code == CONSUMER_SLOW]
 
 
 def settle(queue: Queue, consumer: Consumer, count: int) -> None:
@@ -37,11 +32,11 @@ def test_a_consumer_that_settles_too_little_is_told_of() -> None:
     send(broker, count=100)
     turn(broker)
     turn(broker, NOW_MS + PERIOD_MS)
-    assert not events(broker), "the first look only begins to measure"
+    assert not told(broker, CONSUMER_SLOW), "the first look only begins to measure"
     settle(queue, slow, 9)
     settle(queue, fast, 10)
     turn(broker, NOW_MS + 2 * PERIOD_MS)
-    (event,) = events(broker)
+    (event,) = told(broker, CONSUMER_SLOW)
     assert (event.fields["consumer"], event.fields["settled"], event.fields["span_ms"]) == (slow.id, 9, PERIOD_MS)
     assert event.fields["reason"] == "slow-consumer"
     assert event.fields["policy"] == "NOTIFY"
@@ -49,7 +44,7 @@ def test_a_consumer_that_settles_too_little_is_told_of() -> None:
     settle(queue, slow, 10)
     settle(queue, fast, 10)
     turn(broker, NOW_MS + 3 * PERIOD_MS)
-    assert not events(broker), "both are fast enough"
+    assert not told(broker, CONSUMER_SLOW), "both are fast enough"
 
 
 def test_kill_hands_them_over_with_a_reason() -> None:
@@ -73,8 +68,8 @@ def test_listeners_are_told() -> None:
     turn(broker, NOW_MS + PERIOD_MS)
     turn(broker, NOW_MS + 2 * PERIOD_MS)
     (notification,) = [one for one in broker.notifications.take(100) if one.type == "CONSUMER_SLOW"]
-    told = {name: notification.fields[name] for name in ("queue", "consumer", "consumerCount", "settled", "reason")}
-    assert told == {"queue": "q", "consumer": consumer.id, "consumerCount": 1, "settled": 0, "reason": "slow-consumer"}
+    shown = {name: notification.fields[name] for name in ("queue", "consumer", "consumerCount", "settled", "reason")}
+    assert shown == {"queue": "q", "consumer": consumer.id, "consumerCount": 1, "settled": 0, "reason": "slow-consumer"}
 
 
 def test_nobody_is_to_blame_where_too_little_comes() -> None:
@@ -86,7 +81,7 @@ def test_nobody_is_to_blame_where_too_little_comes() -> None:
         consumer = queue.distribution.consumers[0]
         settle(queue, consumer, 9)
         turn(broker, NOW_MS + second * 1000 + 1)
-    assert not events(broker)
+    assert not told(broker, CONSUMER_SLOW)
 
 
 def test_what_is_settled_when_it_is_sent_counts() -> None:
@@ -95,7 +90,7 @@ def test_what_is_settled_when_it_is_sent_counts() -> None:
     for period in range(4):
         send(broker, count=30)
         turn(broker, NOW_MS + period * PERIOD_MS)
-    assert not events(broker)
+    assert not told(broker, CONSUMER_SLOW)
 
 
 def test_units_and_browsers() -> None:
@@ -108,10 +103,10 @@ def test_units_and_browsers() -> None:
     turn(broker, NOW_MS + PERIOD_MS)
     settle(queue, consumer, 5)
     turn(broker, NOW_MS + 2 * PERIOD_MS)
-    assert not events(broker), "five in five seconds are sixty in a minute"
+    assert not told(broker, CONSUMER_SLOW), "five in five seconds are sixty in a minute"
     settle(queue, consumer, 4)
     turn(broker, NOW_MS + 3 * PERIOD_MS)
-    assert [event.fields["consumer"] for event in events(broker)] == [consumer.id]
+    assert [event.fields["consumer"] for event in told(broker, CONSUMER_SLOW)] == [consumer.id]
 
 
 def test_a_queue_without_consumers_is_not_looked_at() -> None:
@@ -145,13 +140,13 @@ def test_a_shorter_period_counts_from_the_last_look_on() -> None:
     assert broker.clock.due_ms <= NOW_MS + PERIOD_MS
     for period in (1, 2):
         turn(broker, NOW_MS + period * PERIOD_MS)
-    assert len(events(broker)) == 1
+    assert len(told(broker, CONSUMER_SLOW)) == 1
     reload(broker, 1)
     turn(broker, NOW_MS + 2 * PERIOD_MS + 1_000)
-    assert len(events(broker)) == 1
+    assert len(told(broker, CONSUMER_SLOW)) == 1
     turn(broker, NOW_MS + 3 * PERIOD_MS - 1)
     turn(broker, NOW_MS + 3 * PERIOD_MS)
-    assert len(events(broker)) == 1, "the time of the look before is void"
+    assert len(told(broker, CONSUMER_SLOW)) == 1, "the time of the look before is void"
 
 
 def test_a_shorter_period_that_is_over_has_the_queue_looked_at_at_once() -> None:

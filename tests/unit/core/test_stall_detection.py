@@ -12,15 +12,10 @@ from artemis_py.core.events import HELD_UP, Event
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.delivery import FIRST_MS
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn, with_queue
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, told, turn, with_queue
 
 ONE_EACH: dict[str, Any] = {"max_per_subscription_backlog": 1}
 ONCE: dict[str, Any] = {"delivery_semantics": "at-most-once", "max_per_subscription_backlog": 1}
-
-
-def told(broker: Broker) -> list[Event]:
-    """What the operational log is to tell of it since somebody asked."""
-    return [event for event in broker.events.take() if event.code == HELD_UP]
 
 
 def stuck(attributes: dict[str, Any], consumers: int = 1, **options: Any) -> tuple[Broker, Queue, list[Consumer]]:
@@ -30,14 +25,14 @@ def stuck(attributes: dict[str, Any], consumers: int = 1, **options: Any) -> tup
     found = [consumer_on(broker, queue, backlog_max=backlog, **options) for _ in range(consumers)]
     send(broker, count=consumers * backlog + 1)
     turn(broker)
-    told(broker)
+    told(broker, HELD_UP)
     return broker, queue, found
 
 
 def later(broker: Broker, after_ms: int) -> list[Event]:
     """What is told so long after the start, in ms."""
     turn(broker, NOW_MS + after_ms)
-    return told(broker)
+    return told(broker, HELD_UP)
 
 
 def test_it_is_told_after_a_while_and_then_less_and_less_often() -> None:
@@ -154,11 +149,11 @@ def test_many_consumers_are_looked_at_in_slices() -> None:
     broker, queue, consumers = stuck(ONE_EACH, consumers=3000)
     spent = []
     for _ in range(6):
-        assert told(broker) == []
+        assert told(broker, HELD_UP) == []
         broker.host.budget.refill(1000)
         queue.look_again(NOW_MS + FIRST_MS)
         spent.append(1000 - broker.host.budget.left)
-    (event,) = told(broker)
+    (event,) = told(broker, HELD_UP)
     assert (event.fields["consumers"], event.fields["full"], event.fields["held"]) == (3000, 3000, 3000)
     assert spent == [65, 65, 65, 65, 65, 56]
     broker.host.budget.refill(1 << 30)
@@ -193,7 +188,7 @@ def test_a_barrier_that_waits_for_what_was_sent_before_says_for_what() -> None:
     send(broker, count=2, plain=True)
     send(broker, head=head_of("a", color="red"))
     turn(broker)
-    told(broker)
+    told(broker, HELD_UP)
     (event,) = later(broker, FIRST_MS)
     assert event.fields == {
         "reason": "barrier", "quiet_ms": FIRST_MS, "ready": 0, "behind": 1, "in_delivery": 2,
@@ -208,7 +203,7 @@ def test_messages_over_the_target_depth_say_how_many_are_active() -> None:
     consumer_on(broker, queue, backlog_max=5)
     send(broker, count=5)
     turn(broker)
-    told(broker)
+    told(broker, HELD_UP)
     (event,) = later(broker, FIRST_MS)
     assert event.fields["reason"] == "target-queue-depth"
     assert event.fields["why"] == "3 messages wait to become active: 2 are, of target-queue-depth 2"

@@ -8,11 +8,12 @@ from artemis_py.core.events import FOREIGN_HEADER, NO_ID, Event, Events
 from artemis_py.server.operational_log import OperationalLog, line_of
 from artemis_py.stomp.foreign_headers import FAMILIES, KNOWN, OWN, ForeignHeaders
 from tests.kit.bench import Bench
+from tests.kit.core import told as events_of
 
 
 def told(bench: Bench) -> dict[tuple[str, str], Event]:
     """What was told since the last look, by frame and header."""
-    events = [event for event in bench.world.broker.events.take() if event.code == FOREIGN_HEADER]
+    events = events_of(bench.core, FOREIGN_HEADER)
     return {(str(event.fields["frame"]), str(event.fields["header"])): event for event in events}
 
 
@@ -36,7 +37,7 @@ def test_a_subscription_without_an_id_is_told_once() -> None:
     bench = Bench()
     for name in ("q", "r"):
         bench.write("c", "SUBSCRIBE", f"destination:/queue/{name}")
-    (event,) = [event for event in bench.world.broker.events.take() if event.code == NO_ID]
+    (event,) = events_of(bench.core, NO_ID)
     assert event.count == 1
     assert line_of(event) == (
         'ART-1017 session=s1 acceptor=stomp use="an id of its own for each subscription" '
