@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.bench import Bench
+from tests.kit.bench import Bench, declared
+from tests.kit.documents import errors_of
 from tests.kit.life import Life
-from tests.queues.test_combinations import problems_of
 
 pytestmark = pytest.mark.wire
 
@@ -244,7 +244,7 @@ def test_A_37_by_share_for_at_least_once_and_in_turn_for_at_most_once(cut: bool,
 
 @pytest.mark.parametrize("model", ["fast", "proportional"])
 def test_A_37_another_fairness_is_refused_at_most_once(model: str) -> None:
-    (problem,) = [each for each in problems_of(f"{ONCE} fairness-model='{model}'") if each.severity == "error"]
-    assert problem.line == 3
+    (problem,) = errors_of(declared(f"{ONCE} fairness-model='{model}'"))
+    assert problem.line == 5
     assert problem.allowed == "fairness-model round-robin"
     assert "at most once" in problem.message

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from artemis_py.config.checks.queues import DOUBTS
-from artemis_py.config.reader import loads
 from artemis_py.config.tables import queue_conflicts
 from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict
 from artemis_py.config.tables.queue_settings import NAMES, QueueSettings
-from artemis_py.errors import ConfigError, Problem
+from artemis_py.errors import ConfigError
 from tests.kit.bench import declared
+from tests.kit.documents import errors_of, load_core, problems_of
 from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
@@ -125,35 +125,24 @@ def settings_of(*names: str) -> str:
     return SETTINGS + "".join(OF_THE_ADDRESS.get(name, "") for name in names)
 
 
-def problems_of(attributes: str, settings: str = "") -> list[Problem]:
-    """What is wrong with a queue."""
-    core = declared(attributes, settings)
-    with pytest.raises(ConfigError) as refused:
-        loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
-    return refused.value.problems
-
-
 @pytest.mark.parametrize("pair", sorted(map(sorted, REFUSED)), ids="-".join)
 def test_a_pair_that_is_refused(pair: list[str]) -> None:
     """With line and reason; two values for one attribute are no XML."""
     first, second = (FEATURES[name] for name in pair)
     if {word.partition("=")[0] for word in first.split()} & {word.partition("=")[0] for word in second.split()}:
         with pytest.raises(ConfigError, match=r"broker.xml:[0-9]+: .*(not well-formed|redefined)"):
-            loads(
-                "<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>"
-                f"{declared(f'{first} {second}')}</core></configuration>"
-            )
+            load_core(declared(f"{first} {second}"))
         return
-    errors = [each for each in problems_of(f"{first} {second}") if each.severity == "error"]
+    errors = errors_of(declared(f"{first} {second}"))
     assert errors
-    assert all(each.line == 3 and each.allowed for each in errors)
+    assert all(each.line == 5 and each.allowed for each in errors)
 
 
 @pytest.mark.parametrize("names", TRIPLES, ids="-".join)
 def test_three_that_are_refused(names: tuple[str, ...]) -> None:
-    errors = [each for each in problems_of(attributes_of(*names), settings_of(*names)) if each.severity == "error"]
+    errors = errors_of(declared(attributes_of(*names), settings_of(*names)))
     assert len(errors) == 1
-    assert errors[0].line == 3
+    assert errors[0].line == 5
     assert "never be replaced" in errors[0].message
 
 
@@ -250,14 +239,14 @@ WARNINGS = {
 @pytest.mark.parametrize(("attributes", "said"), WARNINGS.items(), ids=list(WARNINGS.values()))
 def test_what_has_no_effect_is_told(attributes: str, said: str) -> None:
     core = declared(attributes)
-    config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
+    config = load_core(core)
     found = [notice for notice in config.notices if "queue 'q'" in notice.message and said in notice.message]
-    assert [(notice.severity, notice.line) for notice in found] == [("warning", 3)]
+    assert [(notice.severity, notice.line) for notice in found] == [("warning", 5)]
 
 
 def test_what_follows_from_a_mistake_is_not_told_too() -> None:
     """The policy is misspelt, so the queue has none: nobody need hear of a depth without a policy."""
-    told = problems_of("overflow-policy='BLOCK' max-depth-messages='1'")
+    told = problems_of(declared("overflow-policy='BLOCK' max-depth-messages='1'"))
     assert [(each.severity, each.value) for each in told if "queue" in each.message] == [("error", "BLOCK")]
 
 
@@ -267,25 +256,24 @@ def test_a_ring_that_pages_and_a_flow_that_is_shared_are_told() -> None:
     <queue name="disk" overflow-policy="FLOW_TO_DISK" max-depth-messages="5" queue-type="standard"/>
     </multicast></address></addresses>
     <address-settings><address-setting match="a">{PAGES}</address-setting></address-settings>"""
-    config = loads(f"<configuration xmlns='urn:activemq'><core xmlns='urn:activemq:core'>{core}</core></configuration>")
+    config = load_core(core)
     told = {notice.line: notice.message for notice in config.notices if notice.message.startswith("queue ")}
-    assert "messages in pages do not count" in told[2]
-    assert "all of them go to pages" in told[3]
+    assert "messages in pages do not count" in told[4]
+    assert "all of them go to pages" in told[5]
 
 
 def test_the_same_is_refused_in_an_address_setting() -> None:
     settings = "<default-overflow-policy>REJECT</default-overflow-policy><default-ring-size>5</default-ring-size>"
     assert any(
         "each queue of '#' has overflow-policy REJECT and ring-size 5" in each.message
-        for each in problems_of("", settings)
+        for each in problems_of(declared("", settings))
     )
 
 
 def test_a_queue_that_is_its_own_dead_letter_address_is_warned_of() -> None:
     """Artemis takes it."""
     queue = "<address name='q'><anycast><queue name='q' dead-letter-address='q'/></anycast></address>"
-    core = f"<core xmlns='urn:activemq:core'><addresses>{queue}</addresses></core>"
-    config = loads(f"<configuration xmlns='urn:activemq'>{core}</configuration>")
+    config = load_core(f"<addresses>{queue}</addresses>")
     assert any("return to it for ever" in notice.message for notice in config.notices)
 
 

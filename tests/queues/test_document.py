@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -60,7 +59,7 @@ def test_an_example_does_what_stands_there(core: str, example: str, cut: bool) -
     if "journal-retention-directory" in core:
         play_with_a_past(core, example)
         return
-    played = Example(core, match[1], cut=cut)
+    played = Example(Bench(core=core, cut=cut), match[1])
     for line in example.splitlines():
         played.play(line)
 
@@ -93,90 +92,80 @@ def _without(core: str, names: set[str]) -> str:
     return core
 
 
+@dataclass
 class Example:
     """Plays the lines of an example."""
 
-    def __init__(self, core: str, queue: str, *, cut: bool) -> None:
-        self.bench = Bench(core=core, cut=cut)
-        self.queue = queue
-        self.name = ""
-        self.held: dict[str, list[ServerFrame]] = {}
-        self._readers = 0
+    bench: Bench
+    queue: str
+    held: dict[str, list[ServerFrame]] = field(default_factory=dict)
+    readers: int = 0
 
     def play(self, line: str) -> None:
-        """One line; where a step needs a client of its own, it has a new ``name``."""
+        """One line."""
+        bench, queue = self.bench, self.queue
         step, *rest = line.split()
         words: list[str] = []
         for word in rest:
-            name, sign, duration_ms = word.partition(":+")
-            words.append(f"{name}:{self.bench.world.now_ms + int(duration_ms)}" if sign else word)
-        if step in _BY_SOMEBODY:
-            self._readers += 1
-            self.name = f"reader {self._readers}"
-        (_STEPS | _BY_SOMEBODY)[step](self, *words)
+            header, sign, duration_ms = word.partition(":+")
+            words.append(f"{header}:{bench.after(int(duration_ms))}" if sign else word)
+        match step, words:
+            case "send", [body, *headers]:
+                bench.send(body, *headers, to=queue)
+            case "publish", [address, body, *headers]:
+                bench.write("producer", "SEND", f"destination:/topic/{address}", *headers, body=body)
+            case "wait", [duration_ms]:
+                bench.world.advance(int(duration_ms))
+            case "count", [count]:
+                assert bench.count(queue) == int(count)
+            case "join", [name, *headers]:
+                chosen = [ONE_AT_A_TIME if header == "one" else header for header in headers]
+                bench.subscribe(name, *(chosen or [FLAT]), to=queue)
+                self.held[name] = []
+            case "not-admitted", [name]:
+                bench.subscribe(name, to=queue)
+                assert bench.error(name)
+                del bench.clients[name]
+            case "gets", [name, *bodies]:
+                frames = bench.messages(name)
+                assert [frame.body.decode() for frame in frames] == bodies
+                self.held[name] += frames
+            case "ack", [name]:
+                bench.settle(name, self.held[name].pop(0))
+            case "ack-where", [name, *condition]:
+                bench.write(name, "ACK", f"destination:/queue/{queue}", f"filter:{' '.join(condition)}")
+            case "leave", [name]:
+                bench.leave(name)
+            case "lose", names:
+                bench.lose(*names or [f"reader {self.readers}"])
+            case _:
+                self.readers += 1
+                self.play_alone(f"reader {self.readers}", step, words)
 
-    def answer(self, body: str, *headers: str) -> list[str]:
-        """What a sender of its own is told of its message."""
-        self.bench.write(self.name, "SEND", f"destination:/queue/{self.queue}", "receipt:r", *headers, body=body)
-        return [frame.command for frame in self.bench.frames(self.name)]
-
-    def read(self, queue: str, *bodies: str) -> None:
-        self.bench.subscribe(self.name, ONE_AT_A_TIME, to=queue)
-        assert self.bench.one_by_one(self.name) == [*bodies]
-        self.bench.leave(self.name)
-
-    def see(self, *bodies: str, header: str = "browser:true", ends: str = "leave") -> None:
-        self.bench.subscribe(self.name, *filter(None, [header]), to=self.queue)
-        assert self.bench.got(self.name) == [*bodies]
-        if ends:
-            getattr(self.bench, ends)(self.name)
-
-    def join(self, name: str, *headers: str) -> None:
-        chosen = [ONE_AT_A_TIME if header == "one" else header for header in headers]
-        self.bench.subscribe(name, *(chosen or [FLAT]), to=self.queue)
-        self.held[name] = []
-
-    def gets(self, name: str, *bodies: str) -> None:
-        frames = self.bench.messages(name)
-        assert [frame.body.decode() for frame in frames] == [*bodies]
-        self.held[name] += frames
-
-    def not_admitted(self, name: str) -> None:
-        self.bench.subscribe(name, to=self.queue)
-        assert self.bench.error(name)
-        del self.bench.world.clients[name]
-
-
-def equal(found: object, wanted: object) -> None:
-    assert found == wanted
-
-
-_STEPS: Final[dict[str, Callable[..., object]]] = {
-    "send": lambda one, body, *headers: one.bench.send(body, *headers, to=one.queue),
-    "publish": lambda one, address, body, *headers: one.bench.write(
-        "producer", "SEND", f"destination:/topic/{address}", *headers, body=body
-    ),
-    "wait": lambda one, duration_ms: one.bench.world.advance(int(duration_ms)),
-    "lose": lambda one, name="": one.bench.lose(name or one.name),
-    "join": Example.join,
-    "gets": Example.gets,
-    "ack": lambda one, name: one.bench.settle(name, one.held[name].pop(0)),
-    "ack-where": lambda one, name, *condition: one.bench.write(
-        name, "ACK", f"destination:/queue/{one.queue}", f"filter:{' '.join(condition)}"
-    ),
-    "leave": lambda one, name: one.bench.leave(name),
-    "not-admitted": Example.not_admitted,
-    "count": lambda one, count: equal(one.bench.count(one.queue), int(count)),
-}
-_BY_SOMEBODY: Final[dict[str, Callable[..., object]]] = {
-    "refused": lambda one, *words: equal(one.answer(*words), ["ERROR"]),
-    "waits": lambda one, *words: equal(one.answer(*words), []),
-    "read": lambda one, *bodies: one.read(one.queue, *bodies),
-    "read-from": Example.read,
-    "fail": lambda one, body: one.see(body, header=ONE_AT_A_TIME, ends="lose"),
-    "browse": Example.see,
-    "take": lambda one, *bodies: one.see(*bodies, header="", ends=""),
-}
+    def play_alone(self, name: str, step: str, words: list[str]) -> None:
+        """A step for which a client comes that has done nothing before."""
+        bench, queue = self.bench, self.queue
+        match step:
+            case "refused" | "waits":
+                body, *headers = words
+                bench.write(name, "SEND", f"destination:/queue/{queue}", "receipt:r", *headers, body=body)
+                told = [frame.command for frame in bench.frames(name)]
+                assert told == (["ERROR"] if step == "refused" else [])
+            case "read" | "read-from":
+                other, bodies = (queue, words) if step == "read" else (words[0], words[1:])
+                bench.subscribe(name, ONE_AT_A_TIME, to=other)
+                assert bench.one_by_one(name) == bodies
+                bench.leave(name)
+            case "browse" | "take" | "fail":
+                how = {"browse": ["browser:true"], "take": [], "fail": [ONE_AT_A_TIME]}[step]
+                bench.subscribe(name, *how, to=queue)
+                assert bench.got(name) == words
+                if step == "browse":
+                    bench.leave(name)
+                elif step == "fail":
+                    bench.lose(name)
+            case _:
+                pytest.fail(f"a step that nobody knows: {step}")
 
 
 def test_the_configurations_are_read() -> None:

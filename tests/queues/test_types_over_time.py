@@ -184,15 +184,7 @@ def send_all(life: Life) -> None:
     """Send MESSAGES."""
     producer = life.client()
     for body, priority in MESSAGES:
-        life.write(
-            producer,
-            "SEND",
-            "destination:/queue/q",
-            f"k:{body[0]}",
-            f"priority:{priority}",
-            "persistent:true",
-            body=body,
-        )
+        life.send(producer, body, f"k:{body[0]}", f"priority:{priority}")
 
 
 @pytest.mark.parametrize("name", TYPES)
