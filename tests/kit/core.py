@@ -154,8 +154,10 @@ def consumer_on(
     return consumer
 
 
-def turn(broker: Broker, now_ms: int = NOW_MS) -> None:
-    """Tick, dispatch, write."""
+def turn(broker: Broker, now_ms: int = NOW_MS, *, units: int | None = None) -> None:
+    """Tick, dispatch, write; with a budget of so many units."""
+    if units is not None:
+        broker.budget.refill(units)
     broker.tick(now_ms)
     broker.dispatch(now_ms)
     write(broker)
@@ -182,11 +184,6 @@ def ids(entries: Any) -> list[int]:
     return [entry.message.id for entry in entries]
 
 
-def held(consumer: Consumer) -> list[int]:
-    """The ids that a consumer holds, in the order of delivery."""
-    return list(consumer.held)
-
-
 def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
     """The headers of each message that is ready on a queue."""
     return [entry.message.head.properties for entry in broker.queues[queue].contents.order]
@@ -200,6 +197,23 @@ def counting(consumer: Consumer) -> Mock:
     counted: Any = SimpleNamespace(text=selector.text, identifiers=selector.identifiers, matches=asked)
     consumer.selector = counted
     return asked
+
+
+def breaking(whole: Callable[..., Any], breaks: Callable[..., bool]) -> Callable[..., Any]:
+    """A step in the place of ``whole``: it raises where ``breaks`` says so, as no step should."""
+
+    def step(*arguments: Any, **options: Any) -> Any:
+        if breaks(*arguments):
+            raise RuntimeError("a step that fails")
+        return whole(*arguments, **options)
+
+    return step
+
+
+def redeploy(broker: Broker, config: BrokerConfig, now_ms: int = NOW_MS) -> None:
+    """Carry out a reload of another file."""
+    for _ in broker.redeploy(config, lambda: now_ms, lambda number, reason: None).run():
+        pass
 
 
 def lines_run(work: Callable[[], object]) -> int:

@@ -17,7 +17,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BrokerError
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, held, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 from tests.kit.managed import reload
 from tests.unit.changes.fingerprint import facts
 from tests.unit.changes.test_each_setting import _BASES, broker_with, values_of
@@ -158,7 +158,7 @@ def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
         consumer = consumer_on(broker, queue)
         send(broker, head=head_of(JMSXGroupID="red"))
         turn(broker)
-        assert len(held(consumer)) == 1
+        assert len(list(consumer.held)) == 1
         assert queue.grouping.groups is not None
         before = queue.grouping.groups.rule
         if settled:

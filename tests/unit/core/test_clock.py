@@ -16,7 +16,7 @@ from artemis_py.core.events import SET_ASIDE
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.scheduled import AGAIN_MS
 from artemis_py.errors import StorageError
-from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, turn
+from tests.kit.core import NOW_MS, breaking, broker_of, consumer_on, queue_config, send, turn
 
 FAR_MS = 10**12
 HOUR_MS = 3_600_000
@@ -291,15 +291,10 @@ def waiting(step: str) -> Broker:
 def test_a_step_that_fails_is_tried_again_in_a_while(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broker = waiting(step)
     method, done = STEPS[step][0], []
-    carried_out = getattr(Queue, method)
-
-    def failing(queue: Queue, *given: object) -> None:
-        done.append(queue.name)
-        if done.count("p") == 1 and queue.name == "p":
-            raise ValueError("no")
-        carried_out(queue, *given)
-
-    monkeypatch.setattr(Queue, method, failing)
+    fails = breaking(
+        getattr(Queue, method), lambda queue, *_: done.append(queue.name) or (queue.name, done.count("p")) == ("p", 1)
+    )
+    monkeypatch.setattr(Queue, method, fails)
     turn(broker, NOW_MS + 1000)
     assert done == ["p", "q"], "the other one is not concerned"
     assert broker.events.counts[SET_ASIDE] == 1

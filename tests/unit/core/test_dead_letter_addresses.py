@@ -7,7 +7,7 @@ from typing import Any
 
 from artemis_py.core.broker import Broker
 from artemis_py.management.operations.queues import QUEUES
-from tests.kit.core import NOW_MS, broker_of, queue_config
+from tests.kit.core import broker_of, queue_config, redeploy
 
 Settings = dict[str, dict[str, Any]]
 SETTINGS: Settings = {"orders": {"dead_letter_address": "parked"}, "#": {"expiry_address": "late"}}
@@ -26,11 +26,6 @@ def graves_of(broker: Broker) -> list[str]:
     ]
 
 
-def reload(broker: Broker, after: Broker) -> None:
-    for _ in broker.redeploy(after.config, lambda: NOW_MS, lambda number, reason: None).run():
-        pass
-
-
 def test_settings_and_queues_name_them() -> None:
     assert graves_of(declared(SETTINGS)) == ["parked", "late"], "a name like DLQ is none"
     assert graves_of(declared(SETTINGS, own="own")) == ["parked", "late", "own"]
@@ -39,9 +34,9 @@ def test_settings_and_queues_name_them() -> None:
 
 def test_a_reload_names_others() -> None:
     broker = declared(SETTINGS)
-    reload(broker, declared({"orders": {"dead_letter_address": "late"}}))
+    redeploy(broker, declared({"orders": {"dead_letter_address": "late"}}).config)
     assert graves_of(broker) == ["late"]
-    reload(broker, declared({}, own="own"))
+    redeploy(broker, declared({}, own="own").config)
     assert graves_of(broker) == ["own"]
-    reload(broker, declared({}))
+    redeploy(broker, declared({}).config)
     assert graves_of(broker) == ["own"], "what died before may still be there"

@@ -25,6 +25,7 @@ from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.core import (
     NOW_MS,
+    breaking,
     broker_of,
     consumer_on,
     head_of,
@@ -56,8 +57,7 @@ def test_an_operator_hears_that_only_a_part_was_removed(operation: str, monkeypa
     monkeypatch.setattr(MemoryLog, "settled", failing)
     turns = 0
     while broker.agenda.tasks:
-        broker.budget.refill(4000)
-        turn(broker)
+        turn(broker, units=4000)
         turns += 1
     assert turns
     with pytest.raises(BrokerError, match="only a part"):
@@ -74,22 +74,15 @@ def test_a_queue_that_fails_again_and_again_does_not_end_the_broker(monkeypatch:
     for _ in range(40):
         send(broker)
         turn(broker)
-    give_up = Contents.give_up
-
-    def give_up_elsewhere(self: Contents, entry: Any, reason: str) -> None:
-        if self is queue.contents:
-            failing()
-        give_up(self, entry, reason)
-
-    monkeypatch.setattr(Contents, "give_up", give_up_elsewhere)
+    give_up = breaking(Contents.give_up, lambda contents, *_: contents is queue.contents)
+    monkeypatch.setattr(Contents, "give_up", give_up)
     broker.budget.refill(16)
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
     broker.budget.refill(16)
     send(broker)
     assert queue.tasks.unfinished
     for _ in range(200):
-        broker.budget.refill(16)
-        turn(broker)
+        turn(broker, units=16)
     assert not queue.tasks.unfinished
     assert not queue.gate.is_held
     assert not broker.agenda.tasks
@@ -109,14 +102,8 @@ def test_what_fails_in_a_publication_is_its_publishers_whoever_carries_it_out(mo
     broker.budget.refill(20)
     send(broker, "news")
     (fan_out,) = broker.enqueuer.take_begun()
-    arrive = Arrivals.arrive
-
-    def arrive_elsewhere(self: Arrivals, entries: Any, size_bytes: int, now_ms: int) -> None:
-        if self._reference.name == "q7":
-            failing()
-        arrive(self, entries, size_bytes, now_ms)
-
-    monkeypatch.setattr(Arrivals, "arrive", arrive_elsewhere)
+    arrive = breaking(Arrivals.arrive, lambda arrivals, *_: arrivals._reference.name == "q7")
+    monkeypatch.setattr(Arrivals, "arrive", arrive)
     transaction = Transaction()
     send_in(transaction, broker, "news")
     transaction.commit(broker, NOW_MS)

@@ -15,11 +15,11 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.record_log import Depth
 from tests.kit.core import (
     NOW_MS,
+    breaking,
     broker_of,
     consumer_on,
     divert_config,
     head_of,
-    held,
     ids,
     lines_run,
     queue_config,
@@ -172,7 +172,7 @@ def test_a_queue_without_consumers_takes_nothing_where_it_is_to_be_empty_then() 
     broker.budget.refill(10**9)
     turn(broker)
     assert (queue.message_count, queue.contents.counters.killed) == (0, 1)
-    assert [held(consumer) for name, consumer in consumers.items() if name != "q7"] == [[1]] * (COUNT - 1)
+    assert [list(consumer.held) for name, consumer in consumers.items() if name != "q7"] == [[1]] * (COUNT - 1)
 
 
 def test_a_ring_keeps_the_newest() -> None:
@@ -218,15 +218,8 @@ def test_a_queue_that_breaks_off_keeps_nothing_from_the_others(monkeypatch: pyte
     broker = _topic()
     _publish(broker)
     broken = broker.queues["q5"]
-
-    arrive = Arrivals.arrive
-
-    def breaks(arrivals: Arrivals, *rest: Any) -> None:
-        if arrivals is broken.arrivals:
-            raise RuntimeError("a bug")
-        arrive(arrivals, *rest)
-
-    monkeypatch.setattr(Arrivals, "arrive", breaks)
+    arrive = breaking(Arrivals.arrive, lambda arrivals, *_: arrivals is broken.arrivals)
+    monkeypatch.setattr(Arrivals, "arrive", arrive)
     (fan_out,) = broker.enqueuer.take_begun()
     _turns_until_done(broker)
     assert (fan_out.done, fan_out.failed) == (True, True)

@@ -12,7 +12,6 @@ from tests.kit.core import (
     NOW_MS,
     consumer_on,
     head_of,
-    held,
     ids,
     lines_run,
     send,
@@ -48,8 +47,8 @@ def test_consumers_that_want_the_same_look_at_each_message_once(monkeypatch: pyt
     others = [consumer_on(broker, queue, selector="color = 'green'") for _ in range(50)]
     _rest(broker)
     assert len(asked) <= 2 * 600
-    assert sorted(id for consumer in consumers for id in held(consumer)) == list(range(301, 601))
-    assert [held(consumer) for consumer in others] == [[]] * 50
+    assert sorted(id for consumer in consumers for id in consumer.held) == list(range(301, 601))
+    assert [list(consumer.held) for consumer in others] == [[]] * 50
     assert ids(queue.contents.order) == list(range(1, 301))
 
 
@@ -59,16 +58,16 @@ def test_what_one_of_them_gives_back_another_one_gets() -> None:
     first = consumer_on(broker, queue, selector="color = 'red'")
     second = consumer_on(broker, queue, selector="color = 'red'", room=0)
     _rest(broker)
-    assert len(held(first)) == 10
+    assert len(first.held) == 10
     broker.detach(queue, first, failed=False, now_ms=NOW_MS)
     second.room_bytes = 1 << 20
     queue.wake(second)
     _rest(broker)
-    assert held(second) == list(range(1, 11))
+    assert list(second.held) == list(range(1, 11))
     broker.detach(queue, second, failed=False, now_ms=NOW_MS)
     third = consumer_on(broker, queue, selector="color = 'red'")
     _rest(broker)
-    assert held(third) == list(range(1, 11))
+    assert list(third.held) == list(range(1, 11))
 
 
 def test_who_wants_something_else_is_not_kept_from_it() -> None:
@@ -82,7 +81,7 @@ def test_who_wants_something_else_is_not_kept_from_it() -> None:
     assert [[entry.message.id for entry in browser.held.values()] for browser in browsers] == [[1, 2, 3, 4]] * 2
     other = consumer_on(broker, queue, selector="color = 'red'")
     _rest(broker)
-    assert (held(other), held(late)) == ([1, 2, 3, 4], [])
+    assert (list(other.held), list(late.held)) == ([1, 2, 3, 4], [])
 
 
 def test_a_deep_queue_is_read_in_slices_by_all_of_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +127,9 @@ def test_who_takes_over_from_one_that_leaves_is_found_among_very_many() -> None:
     taker = consumer_on(broker, queue, selector="color = 'red'")
     send(broker, "a", 3, head=head_of("a", color="red"))
     _rest(broker, UNITS)
-    assert held(taker) == [1, 2, 3]
+    assert list(taker.held) == [1, 2, 3]
     for consumer in consumers[2000:2500]:
         consumer.room_bytes = 1 << 20  # nobody says so: it is found when it is looked for
     broker.detach(queue, taker, failed=False, now_ms=NOW_MS)
     _rest(broker, UNITS)
-    assert sorted(id for consumer in consumers for id in held(consumer)) == [1, 2, 3]
+    assert sorted(id for consumer in consumers for id in consumer.held) == [1, 2, 3]

@@ -15,7 +15,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, LEASE_EXPIRED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.record_log import Actor, MemoryLog
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, held, ids, queue_config, send, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
 
 LEASE_MS: Final = 1000
 MESSAGES: Final = 1200
@@ -42,7 +42,7 @@ def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int)
     """Whether they go back or are dead then."""
     log = MemoryLog()
     broker, queue, readers = leased(log, attempts_max, consumers=7)
-    holders = {message_id: reader.actor for reader in readers for message_id in held(reader)}
+    holders = {message_id: reader.actor for reader in readers for message_id in list(reader.held)}
     assert len(holders) == MESSAGES
     for reader in readers:
         reader.room_bytes = 0
@@ -107,7 +107,7 @@ def test_who_did_not_let_a_lease_end_is_asked_before_the_others() -> None:
         reader.room_bytes = 1
         queue.wake(reader)
     turn(broker, NOW_MS + LEASE_MS)
-    assert sorted(message_id for reader in idle for message_id in held(reader)) == [1, 2, 3]
+    assert sorted(message_id for reader in idle for message_id in reader.held) == [1, 2, 3]
 
 
 def test_a_turn_ends_however_many_consumers_have_room() -> None:
@@ -119,7 +119,7 @@ def test_a_turn_ends_however_many_consumers_have_room() -> None:
     send(broker, count=2000)
     broker.budget.refill(100)
     queue.dispatch(NOW_MS)
-    assert 90 <= sum(len(held(reader)) for reader in readers) <= 110
+    assert 90 <= sum(len(reader.held) for reader in readers) <= 110
     broker.budget.refill(100_000)
     broker.dispatch(NOW_MS)
-    assert all(len(held(reader)) == 10 for reader in readers)
+    assert all(len(reader.held) == 10 for reader in readers)

@@ -14,14 +14,12 @@ from artemis_py.core.operations.messages import Change
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.selector import compile_selector
-from tests.kit.core import consumer_on, head_of, held, send
+from tests.kit.core import consumer_on, head_of, send
 from tests.kit.paged_bench import PagedBench
 
 EU = "region = 'eu'"
-
-
-def chosen(text: str) -> MessageFilter:
-    return MessageFilter(compile_selector(text))
+EU_ONLY = MessageFilter(compile_selector(EU))
+US_ONLY = MessageFilter(compile_selector("region = 'us'"))
 
 
 def fill(bench: PagedBench, count: int, region: str = "eu") -> None:
@@ -38,7 +36,7 @@ def contents(bench: PagedBench, name: str) -> list[tuple[str | None, dict[str, s
         bench.settle()
         if not consumer.held:
             break
-        for number in held(consumer):
+        for number in list(consumer.held):
             entry = consumer.let_go(number)
             properties = entry.message.head.properties
             taken.append((properties.get("region"), properties))
@@ -68,7 +66,7 @@ def test_what_matches_is_moved_and_the_rest_stays(messages_max: int, units: int)
     for number in range(30):
         fill(bench, 1, "eu" if number % 3 else "us")
     bench.settle()
-    change = bench.finish(bench.broker.message_operations.move(bench.queue, chosen(EU), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, EU_ONLY, "other"))
     assert (change.done_count, change.kept, change.held_count) == (20, {}, 0)
     assert (counts(bench, "q"), counts(bench, "other")) == ((10, 10), (20, 20))
     bench.units = 10_000
@@ -105,9 +103,9 @@ def test_what_a_consumer_has_is_named_and_left_alone() -> None:
     fill(bench, 4)
     consumer = consumer_on(bench.broker, bench.queue, window_bytes=1)
     bench.settle()
-    change = bench.finish(bench.broker.message_operations.move(bench.queue, chosen(EU), "other"))
+    change = bench.finish(bench.broker.message_operations.move(bench.queue, EU_ONLY, "other"))
     assert (change.done_count, change.held_count, change.held_ids) == (3, 1, [1])
-    assert held(consumer) == [1]
+    assert list(consumer.held) == [1]
 
 
 def test_what_comes_later_is_not_moved() -> None:
@@ -137,7 +135,7 @@ def test_consumers_are_served_meanwhile_and_nothing_is_lost_or_doubled(rng: rand
                 consumers.append(consumer_on(bench.broker, bench.queue, window_bytes=200))
             if consumers and rng.random() < 0.3:
                 consumer = rng.choice(consumers)
-                for number in held(consumer)[:1]:
+                for number in list(consumer.held)[:1]:
                     bench.queue.acknowledge(consumer, [consumer.let_go(number)])
                     delivered += 1
                 bench.queue.wake(consumer)
@@ -310,7 +308,7 @@ def test_removed_messages_are_gone(messages_max: int) -> None:
     fill(bench, 2, "us")
     send(bench.broker, "q", head=head_of("q", region="eu"), due_ms=bench.now_ms + 1000)
     bench.settle()
-    assert bench.finish(bench.broker.message_operations.remove(bench.queue, chosen(EU))).done_count == 7
+    assert bench.finish(bench.broker.message_operations.remove(bench.queue, EU_ONLY)).done_count == 7
     assert (regions(bench, "q"), counts(bench, "graves"), bench.queue.contents.counters.killed) == (
         ["us"] * 2,
         (0, 0),
@@ -333,7 +331,7 @@ def test_a_priority_decides_the_order(messages_max: int) -> None:
     fill(bench, 3)
     fill(bench, 1, "us")
     bench.settle()
-    change = bench.finish(bench.broker.message_operations.prioritize(bench.queue, chosen("region = 'us'"), 9))
+    change = bench.finish(bench.broker.message_operations.prioritize(bench.queue, US_ONLY, 9))
     assert change.done_count == 1
     bench.settle()
     found = contents(bench, "q")
@@ -475,7 +473,7 @@ def test_looking_costs_what_was_looked_at() -> None:
     send(bench.broker, "q", 5_000)
     change = Change(
         bench.queue,
-        chosen("region = 'none'"),
+        MessageFilter(compile_selector("region = 'none'")),
         bench.broker.message_operations.remove(bench.queue, MessageFilter(ids=[])).operation,
     )
     budget = Budget()

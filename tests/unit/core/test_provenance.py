@@ -10,6 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.operations.messages import dead, moved, retried, with_priority
 from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, SENT, UNKNOWN, Account, Head, Message
 from tests.kit.core import NOW_MS, broker_of, consumer_on, divert_config, head_of, queue_config, send, turn
+from tests.unit.core.test_copies import fail
 
 DEAD = COPIED + COPIED_QUEUE + COPIED_REASON
 FORGED: dict[str, Any] = {
@@ -28,21 +29,13 @@ def heads_on(broker: Broker, name: str) -> list[Head]:
     return [entry.message.head for entry in broker.queues[name].contents.order]
 
 
-def die(broker: Broker, name: str) -> None:
-    """What is on a queue is delivered for the last time."""
-    consumer = consumer_on(broker, broker.queues[name])
-    turn(broker)
-    broker.detach(broker.queues[name], consumer, failed=True, now_ms=NOW_MS)
-    for _ in range(3):
-        turn(broker)
-
-
 @pytest.mark.parametrize("headers", [{}, FORGED])
 def test_what_a_client_sends(headers: dict[str, Any]) -> None:
     broker = made()
     send(broker, "q", head=head_of("q", **headers))
     assert [head.provenance for head in heads_on(broker, "q")] == [SENT]
-    die(broker, "q")
+    fail(broker, "q")
+    turn(broker)
     assert [head.provenance for head in heads_on(broker, "graves")] == [DEAD]
 
 
@@ -66,7 +59,8 @@ def test_what_is_diverted() -> None:
 def test_a_dead_letter_that_is_diverted_still_says_why_it_died() -> None:
     broker = made(diverts=[divert_config("d", "graves", "other")])
     send(broker, "q")
-    die(broker, "q")
+    fail(broker, "q")
+    turn(broker)
     (head,) = heads_on(broker, "other")
     assert (head.provenance, head.properties["reason"]) == (DEAD, "max_deliveries")
 

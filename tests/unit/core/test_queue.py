@@ -14,7 +14,6 @@ from tests.kit.core import (
     consumer_on,
     counting,
     head_of,
-    held,
     ids,
     lines_run,
     queue_config,
@@ -44,7 +43,7 @@ def test_a_filtered_consumer_tests_no_entry_twice() -> None:
     assert asked.call_count == MANY + 100
     send(broker, body=b"x" * 2000)
     turn(broker)
-    assert held(consumer) == [MANY + 101]
+    assert list(consumer.held) == [MANY + 101]
     assert asked.call_count == MANY + 101
 
 
@@ -60,7 +59,7 @@ def test_a_filtered_consumer_goes_on_where_it_was() -> None:
     for expected in (100, 200, 300):
         turn(broker)
         looks.append(asked.call_count)
-        assert held(consumer) == [expected]
+        assert list(consumer.held) == [expected]
         queue.acknowledge(consumer, [consumer.let_go(expected)])
         queue.wake(consumer)
     turn(broker)
@@ -113,7 +112,7 @@ def test_consumers_without_selector_pay_nothing_for_the_depth() -> None:
         queue.acknowledge(consumer, [consumer.let_go(1)])
         queue.wake(consumer)
         costs.append(lines_run(partial(queue.dispatch, NOW_MS)))
-        assert held(consumer) == [2]
+        assert list(consumer.held) == [2]
     assert costs[0] == costs[1]
 
 
@@ -161,7 +160,7 @@ def test_round_robin_over_messages() -> None:
     consumers = [consumer_on(broker, queue), consumer_on(broker, queue, window_bytes=0), consumer_on(broker, queue)]
     send(broker, count=7)
     turn(broker)
-    assert [held(consumer) for consumer in consumers] == [[1, 4, 6], [2], [3, 5, 7]]
+    assert [list(consumer.held) for consumer in consumers] == [[1, 4, 6], [2], [3, 5, 7]]
 
 
 def test_browser_sees_all_and_takes_nothing() -> None:
@@ -173,9 +172,9 @@ def test_browser_sees_all_and_takes_nothing() -> None:
     consumer = consumer_on(broker, queue)
     send(broker)
     turn(broker)
-    assert held(browser)[:3] == [1, 2, 3]
-    assert len(held(browser)) == len(set(held(browser)))
-    assert held(consumer) == [1, 2, 3, 4]
+    assert list(browser.held)[:3] == [1, 2, 3]
+    assert len(browser.held) == len(set(browser.held))
+    assert list(consumer.held) == [1, 2, 3, 4]
     assert queue.message_count == 4
 
 
@@ -202,7 +201,7 @@ def test_browser_does_not_own_an_exclusive_queue() -> None:
     browser, consumer = consumer_on(broker, queue, browses=True), consumer_on(broker, queue)
     send(broker, count=2)
     turn(broker)
-    assert (held(browser), held(consumer)) == ([1, 2], [1, 2])
+    assert (list(browser.held), list(consumer.held)) == ([1, 2], [1, 2])
 
 
 def test_gate_opened_by_a_consumer_without_room() -> None:
@@ -211,10 +210,10 @@ def test_gate_opened_by_a_consumer_without_room() -> None:
     first = consumer_on(broker, queue)
     send(broker)
     turn(broker)
-    assert held(first) == []
+    assert list(first.held) == []
     consumer_on(broker, queue, room=0)
     turn(broker)
-    assert held(first) == [1]
+    assert list(first.held) == [1]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +228,10 @@ def test_another_delay_counts_for_a_queue_that_waits(old_ms: int, new_ms: int, o
     amend(queue, amended(queue, {"delay_before_dispatch": new_ms}), NOW_MS + 200)
     for now_ms in range(NOW_MS + 200, NOW_MS + opens_ms, 100):
         turn(broker, now_ms)
-        assert held(consumer) == []
+        assert list(consumer.held) == []
     assert broker.clock.due_ms <= NOW_MS + opens_ms
     turn(broker, NOW_MS + opens_ms)
-    assert held(consumer) == [1]
+    assert list(consumer.held) == [1]
 
 
 def test_without_a_delay_a_queue_waits_for_the_consumers() -> None:
@@ -241,7 +240,7 @@ def test_without_a_delay_a_queue_waits_for_the_consumers() -> None:
     consumer = consumer_on(broker, queue)
     amend(queue, amended(queue, {"delay_before_dispatch": -1}), NOW_MS)
     turn(broker, NOW_MS + 5000)
-    assert held(consumer) == []
+    assert list(consumer.held) == []
 
 
 # ---- picked and never sent -----------------------------------------------------------------------

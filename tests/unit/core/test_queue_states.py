@@ -31,11 +31,8 @@ class Hours:
     def __init__(self, queue: QueueConfig | None = None, more: Sequence[QueueConfig] = (), **core: Any) -> None:
         self.broker = broker_of(queue or queue_config(), *more, **core)
         self.now_ms = NOW_MS
+        self.queue: Queue = self.broker.queues["q"]
         self.broker.sampler.begin(NOW_MS)
-
-    @property
-    def queue(self) -> Queue:
-        return self.broker.queues["q"]
 
     @property
     def states(self) -> list[str]:

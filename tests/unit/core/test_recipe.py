@@ -297,14 +297,19 @@ def test_describe_says_each_attribute_of_amps(
     assert acquisition.startswith("lease") == ("lease" in axes)
 
 
-def test_describe_says_when_an_address_is_full() -> None:
-    def why(**limits: object) -> str:
-        rows = described(queue_config(), AddressSettings(**limits))  # type: ignore[arg-type]
-        return next(why for axis, _, why in rows if axis == "when full")
-
-    assert why() == "when all addresses together reach global-max-size"
-    assert why(max_size_bytes=1000) == "when the address has 1000 bytes in memory"
-    assert why(max_size_bytes=1000, max_size_messages=5) == "when the address has 1000 bytes or 5 messages in memory"
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (AddressSettings(), "when all addresses together reach global-max-size"),
+        (AddressSettings(max_size_bytes=1000), "when the address has 1000 bytes in memory"),
+        (
+            AddressSettings(max_size_bytes=1000, max_size_messages=5),
+            "when the address has 1000 bytes or 5 messages in memory",
+        ),
+    ],
+)
+def test_describe_says_when_an_address_is_full(settings: AddressSettings, why: str) -> None:
+    assert [said for axis, _, said in described(queue_config(), settings) if axis == "when full"] == [why]
 
 
 # ---- what can change, and limits -----------------------------------------------------------------

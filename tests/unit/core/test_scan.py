@@ -10,7 +10,7 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import DELIVERING, PAGED, READY, SCHEDULED, STATES, QueueScan
-from tests.kit.core import consumer_on, head_of, held, ids, send
+from tests.kit.core import consumer_on, head_of, ids, send
 from tests.kit.paged_bench import PagedBench
 
 ORDERS: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}]
@@ -69,12 +69,12 @@ def act(bench: PagedBench, consumers: list[Consumer], touched: set[int], rng: ra
         consumers.append(consumer_on(bench.broker, bench.queue, window_bytes=rng.choice((100, 500))))
     elif what == 1 and consumers:
         consumer = consumers.pop(rng.randrange(len(consumers)))
-        touched.update(held(consumer))
+        touched.update(list(consumer.held))
         bench.broker.detach(bench.queue, consumer, failed=rng.random() < 0.5, now_ms=bench.now_ms)
     elif what == 2 and consumers:
         consumer = rng.choice(consumers)
         if consumer.held:
-            touched.update(held(consumer))
+            touched.update(list(consumer.held))
             bench.queue.acknowledge(consumer, [consumer.let_go(next(iter(consumer.held)))])
             bench.queue.wake(consumer)
     elif what == 3:
@@ -85,7 +85,7 @@ def act(bench: PagedBench, consumers: list[Consumer], touched: set[int], rng: ra
         bench.work_disk()
     bench.turn()
     for consumer in consumers:
-        touched.update(held(consumer))
+        touched.update(list(consumer.held))
 
 
 def test_the_order_is_that_of_the_queue() -> None:
@@ -113,7 +113,7 @@ def test_each_message_is_in_one_state() -> None:
             bench.turn()
         else:
             states[located.state].append(located.message.id)
-    assert states[DELIVERING] == held(consumer) == [1]
+    assert states[DELIVERING] == list(consumer.held) == [1]
     assert states[SCHEDULED] == [4]
     assert states[READY] + states[PAGED] == [2, 3, 5, 6, 7]
 

@@ -12,7 +12,7 @@ import pytest
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.operations.scan import SCHEDULED, STATES, QueueScan, ScanCursor
-from tests.kit.core import consumer_on, head_of, held, send
+from tests.kit.core import consumer_on, head_of, send
 from tests.kit.paged_bench import PagedBench
 from tests.unit.core.test_scan import act, everything, send_some
 
@@ -104,7 +104,7 @@ def test_what_was_shown_last_may_go() -> None:
     scan.close()
     consumer = consumer_on(bench.broker, bench.queue, window_bytes=10_000)
     bench.turn()
-    gone = [consumer.let_go(number) for number in held(consumer)[:3]]
+    gone = [consumer.let_go(number) for number in list(consumer.held)[:3]]
     bench.queue.acknowledge(consumer, gone)
     bench.broker.detach(bench.queue, consumer, failed=False, now_ms=bench.now_ms)
     bench.turn()

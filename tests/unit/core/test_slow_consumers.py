@@ -8,7 +8,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import CONSUMER_SLOW
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, send, told, turn
+from tests.kit.core import NOW_MS, broker_of, consumer_on, queue_config, redeploy, send, told, turn
 
 PERIOD_MS = 5_000
 
@@ -123,25 +123,18 @@ def test_a_queue_without_consumers_is_not_looked_at() -> None:
     assert broker.slow_consumers.alarms.first_ms() is None
 
 
-def reload(broker: Broker, period_s: int) -> None:
-    """Use another check period."""
-    other, _ = made(slow_consumer_check_period=period_s)
-    for _ in broker.redeploy(other.config, lambda: NOW_MS + 3_000, lambda number, reason: None).run():
-        pass
-
-
 def test_a_shorter_period_counts_from_the_last_look_on() -> None:
     broker, queue = made(slow_consumer_check_period=3600)
     consumer_on(broker, queue)
     send(broker, count=100)
     turn(broker)
-    reload(broker, 5)
+    redeploy(broker, made(slow_consumer_check_period=5)[0].config, NOW_MS + 3_000)
     assert broker.slow_consumers.alarms.first_ms() == NOW_MS + PERIOD_MS
     assert broker.clock.due_ms <= NOW_MS + PERIOD_MS
     for period in (1, 2):
         turn(broker, NOW_MS + period * PERIOD_MS)
     assert len(told(broker, CONSUMER_SLOW)) == 1
-    reload(broker, 1)
+    redeploy(broker, made(slow_consumer_check_period=1)[0].config, NOW_MS + 3_000)
     turn(broker, NOW_MS + 2 * PERIOD_MS + 1_000)
     assert len(told(broker, CONSUMER_SLOW)) == 1
     turn(broker, NOW_MS + 3 * PERIOD_MS - 1)
@@ -153,7 +146,7 @@ def test_a_shorter_period_that_is_over_has_the_queue_looked_at_at_once() -> None
     broker, queue = made(slow_consumer_check_period=3600)
     consumer_on(broker, queue)
     turn(broker, NOW_MS + 2_000)
-    reload(broker, 1)
+    redeploy(broker, made(slow_consumer_check_period=1)[0].config, NOW_MS + 3_000)
     turn(broker, NOW_MS + 3_000)
     assert broker.slow_consumers.alarms.first_ms() == NOW_MS + 4_000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.addresses.address import ANYCAST, MULTICAST, Address
+from artemis_py.core.addresses.address import ANYCAST, MULTICAST
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.retroactive import ring_name
 from artemis_py.core.addresses.routing_table import RoundCursor
@@ -15,12 +15,12 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.destinations.registry import Registry, kept_of_address
 from artemis_py.core.events import ORPHANED
 from artemis_py.core.order.entry import PURGED
-from artemis_py.errors import ArtemisError, NotFoundError
+from artemis_py.errors import NotFoundError
 from artemis_py.message import Account, Message
 from artemis_py.record_log import RecoveredState, Survivor
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
+from tests.kit.core import NOW_MS, breaking, broker_of, consumer_on, head_of, lines_run, queue_config, send, turn
 from tests.kit.disk import SimDisk
 
 PERIOD_MS = 100
@@ -322,12 +322,6 @@ def test_an_address_with_pages_stays() -> None:
 # ---- rounds that last ----------------------------------------------------------------------------
 
 
-def turn_of(broker: Broker, now_ms: int, units: int) -> None:
-    """A turn that may do so much."""
-    broker.budget.refill(units)
-    turn(broker, now_ms)
-
-
 def test_a_round_lasts_as_many_turns_as_it_takes() -> None:
     """Each turn looks at no more than it may; everything is seen, and deleted in the round after."""
     count, units = 300, 20
@@ -338,7 +332,7 @@ def test_a_round_lasts_as_many_turns_as_it_takes() -> None:
     for round_number in (1, 2):
         turns = 0
         while turns == 0 or broker.has_ready:
-            lines.append(lines_run(lambda number=round_number: turn_of(broker, NOW_MS + number * PERIOD_MS, units)))  # type: ignore[misc]
+            lines.append(lines_run(lambda number=round_number: turn(broker, NOW_MS + number * PERIOD_MS, units=units)))  # type: ignore[misc]
             turns += 1
         assert turns >= 2 * count // units
         assert len(broker.queues) == (count if round_number == 1 else 0)
@@ -355,7 +349,7 @@ def test_what_comes_and_goes_during_a_round() -> None:
     for number in range(50):
         use_once(broker, f"q{number}")
     for _ in range(60):
-        turn_of(broker, NOW_MS + PERIOD_MS, 3)
+        turn(broker, NOW_MS + PERIOD_MS, units=3)
         name = random.choice(list(broker.queues))
         broker.registry.delete_queue(broker.queues[name], NOW_MS)
         use_once(broker, f"late{random.random()}")
@@ -372,11 +366,11 @@ def test_expiry_in_a_round_that_lasts() -> None:
     broker = broker_of(message_expiry_scan_period=PERIOD_MS)
     for number in range(30):
         send(broker, f"q{number}", routing_type=ANYCAST, expires_ms=NOW_MS + 10)
-    turn_of(broker, NOW_MS + PERIOD_MS, 5)
+    turn(broker, NOW_MS + PERIOD_MS, units=5)
     assert len(broker.agenda) > 0
     assert 0 < sum(queue.message_count for queue in broker.queues.values()) < 30
     for _ in range(2 * 30):  # an expiry, and its copy to nowhere
-        turn_of(broker, NOW_MS + PERIOD_MS, 5)
+        turn(broker, NOW_MS + PERIOD_MS, units=5)
     assert not broker.has_ready
     assert sum(queue.message_count for queue in broker.queues.values()) == 0
 
@@ -404,19 +398,11 @@ def test_rounds_go_on_when_an_address_cannot_be_deleted(monkeypatch: pytest.Monk
     for number in range(3):
         use_once(broker, f"auto{number}")
     rounds(broker, 3)
-    whole = Registry.delete_address
-    failed: list[str] = []
-
-    def delete(registry: Registry, address: Address) -> None:
-        if address.name == "auto1" and not failed:
-            failed.append(address.name)
-            raise ArtemisError("broken")
-        whole(registry, address)
-
-    monkeypatch.setattr(Registry, "delete_address", delete)
-    rounds(broker, 1, start=4)
-    turn(broker, NOW_MS + 4 * PERIOD_MS)  # in which the round goes on
-    assert failed == ["auto1"]
+    fails = breaking(Registry.delete_address, lambda _, address: address.name == "auto1")
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "delete_address", fails)
+        rounds(broker, 1, start=4)
+        turn(broker, NOW_MS + 4 * PERIOD_MS)  # in which the round goes on
     assert set(broker.addresses) == {"auto1"}
     assert broker.events.counts["ART-1006"] == 1
     rounds(broker, 2, start=5)

@@ -43,15 +43,12 @@ class Bench:
         queues = queue_config(**attributes), queue_config("x", "x"), queue_config("d", "d")
         self.broker: Broker = broker_of(*queues, settings=settings)
         self.queue: Queue = self.broker.queues["q"]
+        self.counters: Counters = self.queue.contents.counters
         self.now_ms = NOW_MS
         self.consumer: Any = None
         """Of all that is held."""
         self.units = 0
         self.turns = 0
-
-    @property
-    def counters(self) -> Counters:
-        return self.queue.contents.counters
 
     @property
     def ready(self) -> int:
