@@ -12,9 +12,12 @@ from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
 class SteppedCommitter(Committer):
     """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], object] = lambda: None, name: str = "") -> None:
         super().__init__()
-        self._wake = wake
+        self.wake = wake
+        self.name = name
+        self.is_here = False
+        """Is the caller in this thread?"""
         self._work: deque[Commit | Callable[[], None]] = deque()
 
     @property
@@ -27,6 +30,7 @@ class SteppedCommitter(Committer):
         if not self._work:
             return False
         work = self._work.popleft()
+        self.is_here = True
         try:
             if not isinstance(work, Commit):
                 work()
@@ -35,7 +39,8 @@ class SteppedCommitter(Committer):
                 self._done = work
         except DiskError as error:
             self.failure = error
-        self._wake()
+        self.is_here = False
+        self.wake()
         return True
 
     def submit(self, commit: Commit) -> None:

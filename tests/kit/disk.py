@@ -60,6 +60,8 @@ class Fault:
     error: str = "Input/output error"
     short: bool = False
     verbs: tuple[str, ...] = ("create", "begin", "write", "sync")
+    names: tuple[str, ...] = ()
+    """Of which files; none: of all."""
 
     def error_of(self, name: str) -> DiskError:
         """What is raised for a file."""
@@ -74,6 +76,9 @@ class SimDisk(Disk):
     that number is reached, before or after it takes effect; ``fault`` makes one fail with DiskError, and all later ones
     of the same verbs too (a full disk stays full).
     """
+
+    has_room = True
+    left_bytes = 1 << 40
 
     def __init__(self, rng: random.Random) -> None:
         self.files: dict[str, File] = {}
@@ -113,7 +118,8 @@ class SimDisk(Disk):
         """Count an operation and let it fail; True when the power goes, for the caller to do some of it first."""
         self.operations += 1
         fault = self.fault
-        if fault is not None and self.operations >= fault.at and verb in fault.verbs and not fault.short:
+        concerns = fault is not None and verb in fault.verbs and (not fault.names or name in fault.names)
+        if fault is not None and concerns and self.operations >= fault.at and not fault.short:
             self.faults_raised += 1
             raise DiskError(f"{name}: {fault.error}") if verb == "sync" else fault.error_of(name)
         return self.cut_at is not None and self.operations >= self.cut_at

@@ -17,8 +17,18 @@ from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import LossError, recover
-from tests.kit.crash.damaged import FILE_BYTES, Made, batches, found_in, judge, make, published_by
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, cut, flip, open_journal, overwrite, records
+from tests.kit.crash.damaged import FILE_BYTES, Made, found_in, judge, make, published_by
+from tests.kit.crash.prepared import (
+    QUEUE_ID,
+    batch_starts,
+    begin,
+    commit,
+    cut,
+    flip,
+    open_journal,
+    overwrite,
+    records,
+)
 from tests.kit.disk import File, SimDisk
 
 STRIDE = 13
@@ -167,9 +177,11 @@ def test_zeros_somewhere_cost_what_stood_there(made: Made, size: int, rng: rando
             hit = [one for one in records(made.disk(), name) if one.offset < offset + size and offset < one.end]
             may_lose = {pair for one in hit for pair in published_by(one)}
             if size > 1 and hit:  # what follows a record without a beginning may be the rest of a transaction
-                end = min((place for place in batches(made, name) if place > hit[-1].offset), default=1 << 30)
+                end = min(
+                    (place for place in batch_starts(made.disk(), name) if place > hit[-1].offset), default=1 << 30
+                )
                 may_lose |= _pending(made, name, offset) - _pending(made, name, end)
-            if offset < records(made.disk(), name)[0].end and offset + size > batches(made, name)[-1]:
+            if offset < records(made.disk(), name)[0].end and offset + size > batch_starts(made.disk(), name)[-1]:
                 continue  # without any BATCH a file has no whole record
             judge(made, disk, may_lose, f"{size} zeros in {name} at {offset}")
 
@@ -208,7 +220,7 @@ def test_an_earlier_state_of_the_last_file_is_seen() -> None:
     made = make(1200)
     name = made.segments[-1]
     disk = made.disk()
-    _, *_, end = batches(made, name)
+    _, *_, end = batch_starts(made.disk(), name)
     overwrite(disk, name, end, bytes(len(made.files[name]) - end))
     whole = recover(made.disk())
     recovered = judge(made, disk, _pending(made, name, end), "an earlier state")
@@ -222,7 +234,7 @@ def test_an_earlier_state_of_the_last_file_is_seen() -> None:
 def test_after_a_crash_damage_costs_the_rest_of_the_last_batch_at_most(made: Made, rng: random.Random) -> None:
     """No stop has told where the log ends. Before the last batch all is as it was; in it a hole may be a torn write."""
     last = made.segments[-1]
-    start = batches(made, last)[-1]
+    start = batch_starts(made.disk(), last)[-1]
     for name in made.segments:
         for offset in range(rng.randrange(29), len(made.files[name]), 29):
             disk = made.disk()
@@ -265,9 +277,7 @@ def test_a_spare_with_something_in_it_is_not_used(made: Made) -> None:
 
 def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
     """A journal that tells of two pages, told once more when its first file went; and of each how much is left."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
     pages = [Page(1, 1, 1), Page(1, 2, 4)]
     for page in pages:
         journal.records.page_opened(page, "q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.opening import SimStore
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message, open_journal
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.world import CONFIGURATION, DUPLICATE_IDS_KEPT
 from tests.kit.disk import Fault, SimDisk
@@ -24,10 +25,6 @@ FAULTS = {
 }
 
 
-def _at(fault: Fault, operation: int) -> Fault:
-    return Fault(operation, fault.error, short=fault.short, verbs=fault.verbs)
-
-
 @pytest.mark.parametrize("power_goes", [False, True], ids=["restarted", "power cut"])
 @pytest.mark.parametrize("kind", list(FAULTS))
 def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
@@ -35,9 +32,8 @@ def test_at_each_operation_of_a_journal(kind: str, power_goes: bool) -> None:
     failed = 0
     for operation in range(1, 200):
         disk = SimDisk(random.Random(operation))
-        disk.fault = _at(FAULTS[kind], operation)
-        journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=600, compact_files_min=0))
-        journal.records.queue_changed(dict(QUEUE))
+        disk.fault = replace(FAULTS[kind], at=operation)
+        _, journal, committer = begin(JournalSettings(file_bytes=600, compact_files_min=0), disk)
         promised, written = 0, 0
         for number in range(1, 13):
             lsn = journal.records.published(message(number), [QUEUE_ID], 0)
@@ -82,7 +78,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/work\nack:client\n\n\0")
     life.drain()
     client.collect().clear()
-    disk.fault = _at(FAULTS[kind], disk.operations)
+    disk.fault = replace(FAULTS[kind], at=disk.operations)
     for number in range(20):
         body = b"%d:%s" % (number, b"x" * 1000)
         client.send(b"SEND\ndestination:/queue/work\npersistent:true\nreceipt:%d\n\n%s\0" % (number, body))
@@ -103,9 +99,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
 
 def test_a_journal_recovers_on_a_disk_that_cannot_be_written() -> None:
     """Reading an undamaged journal writes nothing; a full disk does not keep a broker from starting."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     disk.fault = Fault(0, "Read-only file system", verbs=("create", "write", "sync", "rename", "delete"))

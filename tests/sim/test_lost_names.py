@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.segment_index import index_name
-from artemis_py.storage.journal.index import Index
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery import examination
 from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.damage_report import damage_lines
 from artemis_py.storage.recovery.examination import UNKNOWN, QueueNames
 from tests.kit.crash.damaged import Made, found_in, published_by
-from tests.kit.crash.prepared import QUEUE, commit, flip, open_journal, overwrite, prepare, records
+from tests.kit.crash.prepared import QUEUE, commit, flip, message, open_journal, overwrite, prepare, records
 from tests.kit.disk import SimDisk
 from tests.sim.test_every_byte import MASKS
 
 QUEUES = {1: ("orders", "shop"), 2: ("invoices", "shop"), 3: ("letters", "post")}
-
-
-def _message(number: int, address: str) -> Message:
-    head = Head(encode_headers([("destination", address)]), address, persistent=True)
-    return Message(head, b"body %d" % number, number, 1000 + number, 0, Account(), 0)
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +36,16 @@ def made() -> Made:
     for number, (queue_ids, address) in enumerate(sent, 1):
         if number in {3, 5}:
             journal.records.begin_group(transactional=True)
-        journal.records.published(_message(number, address), list(queue_ids), 0)
+        journal.records.published(message(number, address=address), list(queue_ids), 0)
         made.alive |= {(queue_id, number) for queue_id in queue_ids}
         if number in {4, 6}:
             journal.records.end_group()
         if number % 2 == 0:
             commit(journal, committer)
-    settled = _message(1, "shop")
-    journal.records.settled(1, [settled], "acked")
+    journal.records.settled(1, [message(1)], "acked")
     made.alive.remove((1, 1))
     commit(journal, committer)
-    journal.records.published(_message(99, "post"), [3], 0)
+    journal.records.published(message(99, address="post"), [3], 0)
     made.alive.add((3, 99))
     commit(journal, committer)
     journal.finish()
@@ -130,17 +123,11 @@ def test_a_file_that_is_missing_is_told_with_the_queues_of_its_messages(made: Ma
 
 def test_names_are_looked_up_once_however_many_places_are_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A start on a hundred thousand queues took half a second for each damaged record."""
-    made: list[int] = []
-
-    class Counted(QueueNames):
-        def __init__(self, index: Index) -> None:
-            made.append(1)
-            super().__init__(index)
-
-    monkeypatch.setattr(examination, "QueueNames", Counted)
+    made = Mock(side_effect=QueueNames)
+    monkeypatch.setattr(examination, "QueueNames", made)
     disk = prepare(*[1] * 30)
     for record in records(disk, segment_name(1))[5:55:4]:
         flip(disk, segment_name(1), record.offset + 20)
     found = examination.examine(disk)
     assert len(found.damages) > 10
-    assert len(made) <= 2, "once for each reading of the files"
+    assert made.call_count <= 2, "once for each reading of the files"

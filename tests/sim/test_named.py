@@ -20,6 +20,7 @@ from tests.kit.crash.paging import paged_items
 from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
+    begin,
     commit,
     kept_ids,
     last_segment,
@@ -77,9 +78,9 @@ def _cut_each(life: Incarnation) -> None:
 def test_a_deleted_file_that_comes_back_brings_back_nothing() -> None:
     """Unlinking is not synced: file 1 (a message) can be there again when file 2 (its acknowledgement) is gone."""
     for seed in range(20):
-        disk = SimDisk(random.Random(seed))
-        journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
-        journal.records.queue_changed(dict(QUEUE))
+        disk, journal, committer = begin(
+            JournalSettings(file_bytes=300, compact_files_min=0), SimDisk(random.Random(seed))
+        )
         for number in range(1, 9):
             one = message(number)
             journal.records.published(one, [QUEUE_ID], 0)
@@ -156,7 +157,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
             kept = recover(disk).index.recovered_state()
             there = {survivor.message.id for survivor in kept.messages[queue_id]}
             for stream in kept.streams:
-                there |= {one[0][0] for one in paged_items(stream, disk)[queue_id]}
+                there |= {one.identity[0] for one in paged_items(stream, disk)[queue_id]}
             assert set(Archive().read(disk).live[queue_id]) == there
             lost.add(8 - len(there))
     assert lost == {0, 3}
@@ -225,9 +226,7 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     """The sector with the file header is lost and later ones are not: a crash explains that, and the next start is
     clean.
     """
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     name = last_segment(disk)
@@ -244,10 +243,8 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
 
 def _torn_first_write(seed: int) -> SimDisk:
     """Two files, of which the second lost the sector with its header; the extent knows of the first alone."""
-    disk = SimDisk(random.Random(seed))
     settings = JournalSettings(file_bytes=300, compact_files_min=0)
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(settings, seed=seed)
     journal.records.published(message(1), [QUEUE_ID], 0)
     commit(journal, committer)
     known = {name: disk.read(name) for name in NAMES}
@@ -284,9 +281,7 @@ def test_the_power_goes_while_a_torn_first_write_is_mended(seed: int) -> None:
 
 def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
     """Files that go hand their bindings to a newer one: a crash between "forget all ids" and the ids forgets none."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=300, compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(JournalSettings(file_bytes=300, compact_files_min=0))
     journal.records.duplicate_id("q", "one")
     journal.records.duplicate_id("q", "two")
     commit(journal, committer)

@@ -25,7 +25,14 @@ class ArchiveFiles(SegmentFiles):
         """How many bytes were read."""
 
     def kept(self) -> Sequence[RetainedFile]:
-        return [_kept(name, data) for name, data in sorted(self._archive.retired.items())]
+        found: list[RetainedFile] = []
+        for name, data in sorted(self._archive.retired.items()):
+            header, number = decode_file_header(data), segment_number(name)
+            assert number is not None
+            file = LogFile(Path(name), number, header.created_ms)
+            last_ms = index_of(data).last_ms
+            found.append(RetainedFile(file, header.first_lsn, header.created_ms, len(data), last_ms))
+        return found
 
     def _data(self, number: int) -> bytes:
         name = segment_name(number)
@@ -45,11 +52,3 @@ class ArchiveFiles(SegmentFiles):
 
     def beside(self, number: int, named: Callable[[str], str]) -> bytes:
         return b""
-
-
-def _kept(name: str, data: bytes) -> RetainedFile:
-    number = segment_number(name)
-    assert number is not None
-    header = decode_file_header(data)
-    file = LogFile(Path(name), number, header.created_ms)
-    return RetainedFile(file, header.first_lsn, header.created_ms, len(data), index_of(data).last_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Collection
 from contextlib import suppress
@@ -164,14 +165,12 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
         raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)
     at_least = projection.restarted().view()
-    matches: Projection | None = None
     rest = [operation for lsn, operation in life.records.operations if lsn > life.journal.durable_lsn]
-    if projection.view() == found:
-        matches = _copied(projection)
+    matches = copy.deepcopy(projection) if projection.view() == found else None
     for operation in rest:
         projection.apply(operation)
         if projection.view() == found:
-            matches = _copied(projection)
+            matches = copy.deepcopy(projection)
     if matches is None:
         raise Broken(
             f"recovery found no state between the durable one and the last written ({len(rest)} operations later).\n"
@@ -179,12 +178,3 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
             f"beside the last:\n{difference(projection.view(), found)}"
         )
     return matches
-
-
-def _copied(projection: Projection) -> Projection:
-    history = projection.history
-    copied = projection.restarted()
-    copied.history = type(history)(
-        **{name: type(value)(value) for name, value in vars(history).items()},
-    )
-    return copied

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from artemis_py.storage.format.codec import decode_message
 from artemis_py.storage.format.names import segment_number
-from artemis_py.storage.format.records import BATCH, GROUP, MESSAGE, Record, inner_records
+from artemis_py.storage.format.records import GROUP, MESSAGE, Record, inner_records
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import Recovered, recover
 from tests.kit.crash.prepared import QUEUE, commit, message, open_journal, records
@@ -124,18 +124,9 @@ def judge(made: Made, disk: SimDisk, may_lose: set[tuple[int, int]], what: str) 
     assert len({number for _, number in lost}) <= told, f"{what}: {lost} are lost, told: {damages}"
     if found - made.alive:
         assert damages, f"{what}: {found - made.alive} come again, and nothing is told"
-    _start_and_stop(disk)  # a broker makes its copy of bindings anew, and writes nothing else
+    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, files_min=0))
+    journal.finish()  # a broker makes its copy of bindings anew, and writes nothing else
+    committer.stop()
     again = recover(disk)
     assert found_in(again) == found, f"{what}: the next start finds something else"
     return recovered
-
-
-def _start_and_stop(disk: SimDisk) -> None:
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, files_min=0))
-    journal.finish()
-    committer.stop()
-
-
-def batches(made: Made, name: str) -> list[int]:
-    """Where the batches of a file begin."""
-    return [record.offset for record in records(made.disk(), name) if record.type_code == BATCH]

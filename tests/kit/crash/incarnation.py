@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
@@ -15,7 +16,7 @@ from artemis_py.server.replays import ReplayTurns
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService
-from tests.kit.crash.deliveries import Deliveries
+from tests.kit.crash.deliveries import Deliveries, Medium
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
 from tests.kit.fake_loop import FakeLoop
@@ -32,13 +33,12 @@ class Incarnation:
         self.base = base
         self.disk, self.journal, self.large = store.disk, store.files.journal, store.files.large
         self.records = store.records
-        self.committer, self.reader, self.bodies = store.committer, store.reader, store.bodies
-        self.log_readers, self.log_files = store.log_readers, store.log_files
+        self.committer, self.log_files, self._threads = store.committer, store.log_files, store.threads
         self.loop = FakeLoop(now_ms)
         self.clients: list[Client] = []
         self.together = False
         """Gather what clients send for one turn instead of running turns after each."""
-        self.deliveries = Deliveries(self.records, store.disk, base.history.message_ids)
+        self.deliveries = Deliveries(self.records, Medium(store.disk), base.history.message_ids)
         self.listeners: list[Callable[[], None]] = []
         """Called before the disk does anything: what clients got until then was durable before, or it was too early."""
         self.stats = ServerStats()
@@ -55,16 +55,11 @@ class Incarnation:
             self.broker, acceptor, self.stats.traffic, counted_names(), self.large, replays=self.replays
         )
         self.acceptance = StompAcceptor(self.turns, service, 1000, acceptor.int_param("handshakeTimeout"))
-        self.turns.on_failure = self._fail
         self.failure: ArtemisError | None = None
-        store.wake = self._wake
+        self.turns.on_failure = partial(setattr, self, "failure")
+        for thread in store.threads:
+            thread.wake = self.turns.disk_has_news
         self.turns.schedule()
-
-    def _fail(self, failure: ArtemisError) -> None:
-        self.failure = failure
-
-    def _wake(self) -> None:
-        self.turns.disk_has_news()
 
     def connect(self) -> Client:
         """A new connection."""
@@ -82,7 +77,7 @@ class Incarnation:
 
     def step(self, rng: random.Random | None = None) -> bool:
         """Let the disk do one thing, for the journal or for large bodies; False when there is nothing to do."""
-        busy = [one for one in (self.committer, self.reader, *self.bodies, *self.log_readers) if not one.idle]
+        busy = [one for one in self._threads if not one.idle]
         if not busy:
             return False
         for listen in self.listeners:

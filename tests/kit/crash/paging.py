@@ -11,7 +11,7 @@ from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.names import page_name
 from artemis_py.storage.pages import PageFiles
-from tests.kit.crash.projection import Identity, identity
+from tests.kit.crash.projection import Identity, Item, identity
 
 PageKey = tuple[int, int]
 
@@ -19,15 +19,11 @@ PageKey = tuple[int, int]
 class WitnessedPages(PageFiles):
     """Page files that remember what was put into each page, for the journal's witness to write down."""
 
-    fresh: dict[PageKey, list[tuple[Identity, list[int], int]]]
-    ids: dict[PageKey, list[int]]
-    _encoded: tuple[Message, list[int], int] | None
-
-    def watch(self) -> None:
-        """Begin to remember."""
-        self.fresh = {}
-        self.ids = {}
-        self._encoded = None
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*told)
+        self.fresh: dict[PageKey, list[tuple[Identity, list[int], int]]] = {}
+        self.ids: dict[PageKey, list[int]] = {}
+        self._encoded: tuple[Message, list[int], int] | None = None
 
     def encode(self, message: Message, place: int, queue_ids: list[int], due_ms: int) -> bytes:
         self._encoded = message, list(queue_ids), due_ms
@@ -45,29 +41,20 @@ class WitnessedPages(PageFiles):
             self.ids.setdefault((page.stream, page.number), []).append(message.id)
 
 
-def paged_items(kept: KeptStream, disk: Disk) -> dict[int, list[tuple[Identity, int, int]]]:
-    """What is left in the pages of one address, by queue number: (message, attempts, due time), read from the files by
-    the format's own rules.
-    """
-    found: dict[int, list[tuple[Identity, int, int]]] = {}
+def paged_items(kept: KeptStream, disk: Disk) -> dict[int, list[Item]]:
+    """What is left in the pages of one address, by queue number, read from the files by the format's own rules."""
+    found: dict[int, list[Item]] = {}
     for page in kept.pages:
         data = disk.read(page_name(page.stream, page.number))[: page.size_bytes]
         offset = records.FILE_HEADER_BYTES
         while (record := records.decode_record(data, offset)) is not None:
             offset = record.end
-            if record.type_code == records.PAGED:
-                _add_item(found, kept, page, record.lsn, codec.decode_paged(record.payload)[1], disk)
+            one = codec.decode_paged(record.payload)[1] if record.type_code == records.PAGED else None
+            if one is None or one.flags & records.FLAG_TRANSIENT:
+                continue
+            for queue_id in one.queue_ids:
+                settled = kept.settled.get((queue_id, page.number))
+                if queue_id in page.durable and (settled is None or record.lsn not in settled.places):
+                    attempts, due_ms = kept.attempts.get((queue_id, record.lsn), (0, one.detail(queue_id).due_ms))
+                    found.setdefault(queue_id, []).append(Item(identity(one.message, disk), attempts, due_ms))
     return found
-
-
-def _add_item(
-    found: dict[int, list[Any]], kept: KeptStream, page: Page, place: int, one: codec.Kept, disk: Disk
-) -> None:
-    if one.flags & records.FLAG_TRANSIENT:
-        return
-    for queue_id in one.queue_ids:
-        settled = kept.settled.get((queue_id, page.number))
-        if queue_id not in page.durable or (settled is not None and place in settled.places):
-            continue
-        attempts, due_ms = kept.attempts.get((queue_id, place), (0, one.detail(queue_id).due_ms))
-        found.setdefault(queue_id, []).append((identity(one.message, disk), attempts, due_ms))

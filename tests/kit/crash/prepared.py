@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from itertools import count
 
-from artemis_py.message import Account, Head, Message, encode_headers
+from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.open import Disks, OpenStore, StoreSettings, Workers, open_files
-from artemis_py.storage.recovery.accept_journal import Recovered, examine_or_refuse
+from artemis_py.storage.recovery.accept_journal import Recovered
 from tests.kit.committer import SteppedCommitter
+from tests.kit.crash.opening import SimStore
 from tests.kit.disk import SimDisk
 
+SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0)
 QUEUE_ID = 1
 QUEUE = {
     "id": QUEUE_ID, "name": "q", "address": "q", "routing_type": "ANYCAST", "filter": None, "auto_created": False,
@@ -22,40 +23,26 @@ QUEUE = {
 }  # fmt: skip
 
 
-def message(number: int, body: bytes | None = None) -> Message:
+def message(number: int, body: bytes | LargeBody | None = None, address: str = "q") -> Message:
     """A persistent message with that id."""
-    head = Head(encode_headers([("destination", "q"), ("number", str(number))]), "q", persistent=True)
+    head = Head(encode_headers([("destination", address), ("number", str(number))]), address, persistent=True)
     return Message(head, b"body %d" % number if body is None else body, number, 1000 + number, 0, Account(), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedDisk:
-    """The files of a broker on one disk. ``committer`` writes the journal, ``worker`` does everything else."""
-
-    files: OpenStore
-    committer: SteppedCommitter
-    worker: SteppedCommitter
-    recovered: Recovered
-
-
-def open_disk(disk: SimDisk, settings: JournalSettings | None = None) -> OpenedDisk:
-    """Open what is on the disk as a broker does."""
-    recovered = examine_or_refuse(disk)
-    committer, worker = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
-    files = open_files(
-        recovered,
-        Disks(journal=disk, pages=disk, bodies=disk),
-        Workers(committer=committer, page_reader=worker, body_writer=worker, body_reader=worker),
-        StoreSettings(journal=settings or JournalSettings(file_bytes=65536, compact_files_min=0)),
-        say=lambda line: None,
-    )
-    return OpenedDisk(files, committer, worker, recovered)
-
-
 def open_journal(disk: SimDisk, settings: JournalSettings | None = None) -> tuple[Journal, SteppedCommitter, Recovered]:
-    """The same, for tests that want the journal alone."""
-    opened = open_disk(disk, settings)
-    return opened.files.journal, opened.committer, opened.recovered
+    """Open what is on the disk as a broker does, for tests that want the journal alone."""
+    store = SimStore(disk, settings or SETTINGS)
+    return store.files.journal, store.committer, store.recovered
+
+
+def begin(
+    settings: JournalSettings | None = None, disk: SimDisk | None = None, *, seed: int = 1
+) -> tuple[SimDisk, Journal, SteppedCommitter]:
+    """A new journal with one queue, whose record waits for the first batch."""
+    disk = disk or SimDisk(random.Random(seed))
+    journal, committer, _ = open_journal(disk, settings)
+    journal.records.queue_changed(dict(QUEUE))
+    return disk, journal, committer
 
 
 def commit(journal: Journal, committer: SteppedCommitter) -> None:
@@ -69,14 +56,11 @@ def commit(journal: Journal, committer: SteppedCommitter) -> None:
 
 def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
     """A disk with one queue and messages 1, 2, 3...: as many in each batch as told."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=file_bytes, compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
-    number = 0
-    for count in batches:
-        for _ in range(count):
-            number += 1
-            journal.records.published(message(number), [QUEUE_ID], 0)
+    disk, journal, committer = begin(JournalSettings(file_bytes=file_bytes, compact_files_min=0))
+    numbers = count(1)
+    for messages in batches:
+        for _ in range(messages):
+            journal.records.published(message(next(numbers)), [QUEUE_ID], 0)
         commit(journal, committer)
     return disk
 
@@ -104,7 +88,7 @@ def last_segment(disk: SimDisk) -> str:
 
 
 def batch_starts(disk: SimDisk, name: str) -> list[int]:
-    """Where each batch begins."""
+    """Where each batch of a file begins."""
     return [record.offset for record in records(disk, name) if record.type_code == BATCH]
 
 

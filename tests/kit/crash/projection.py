@@ -94,34 +94,51 @@ class Projection:
         return {
             "addresses": self._addresses,
             "queues": self.queues,
-            "cursors": self._cursors,
+            "cursors": {name: fields for name, fields in self._cursors.items() if not fields.get("deleted")},
             "duplicate ids": {name: ids[-self._kept :] for name, ids in self._duplicate_ids.items() if ids},
-            "ready": _filled(
-                {
-                    number: _in_order(
-                        fields, [(item.identity, item.attempts) for item in self.items(number) if not item.due_ms]
-                    )
-                    for number, fields in self.queues.items()
-                }
-            ),
-            "scheduled": _filled(
-                {
-                    number: {item.identity: (item.attempts, item.due_ms) for item in self.items(number) if item.due_ms}
-                    for number in self.queues
-                }
-            ),
+            **_contents(self.queues, {number: self.items(number) for number in self.queues}),
         }
 
     # ---- operations ------------------------------------------------------------------------------
 
     def apply(self, operation: Operation) -> None:
         """Let one operation happen."""
-        name, *arguments = operation
-        if name == "group":
-            for inner in arguments[0]:
-                self.apply(inner)
-        else:
-            getattr(self, f"_{name}")(*arguments)
+        history = self.history
+        match operation:
+            case "group", inner:
+                for one in inner:
+                    self.apply(one)
+            case "published", identity, queue_ids, due_ms:
+                self._published(identity, queue_ids, due_ms)
+            case "recalled", identity, queue_ids, due_ms, published_lsn:
+                self._recalled(identity, queue_ids, due_ms, published_lsn)
+            case "settled", queue_id, message_ids, reason:
+                self._settled(queue_id, message_ids, reason)
+            case "attempted", queue_id, message_id, attempts, due_ms:
+                for item in [one for one in self.items(queue_id) if one.identity[0] == message_id]:
+                    item.attempts, item.due_ms = attempts, due_ms
+            case "fell_due", queue_id, message_ids:
+                self._fell_due(queue_id, message_ids)
+            case "address_changed", fields if fields.get("deleted"):
+                self._addresses.pop(fields["name"], None)
+                self._duplicate_ids.pop(fields["name"], None)
+            case "address_changed", fields:
+                self._addresses[fields["name"]] = fields
+            case "cursor_changed", fields:
+                self._cursors[fields["name"]] = fields
+            case "queue_changed", fields:
+                self.queues[fields["id"]] = fields
+                history.queues_made.add(fields["name"])
+            case "queue_deleted", queue_id:
+                self._items.pop(queue_id, None)
+                if queue_id in self.queues:
+                    history.queues_deleted.add(self.queues.pop(queue_id)["name"])
+            case "duplicate_id", address, duplicate_id:
+                self._duplicate_ids.setdefault(address, []).append(duplicate_id)
+                history.duplicate_ids.add(duplicate_id)
+                history.seen.add((address, duplicate_id))
+            case _:
+                raise AssertionError(operation)
 
     def _published(self, identity: Identity, queue_ids: list[int], due_ms: int) -> None:
         for queue_id in queue_ids:
@@ -155,12 +172,6 @@ class Projection:
             if reason in ("dead", "expired", "cancelled"):
                 self.history.lost_of[queue_id, message_id] = reason
 
-    def _attempted(self, queue_id: int, message_id: int, attempts: int, due_ms: int) -> None:
-        for item in self.items(queue_id):
-            if item.identity[0] == message_id:
-                item.attempts = attempts
-                item.due_ms = due_ms
-
     def _fell_due(self, queue_id: int, message_ids: list[int]) -> None:
         items = self.items(queue_id)
         first = [item for wanted in message_ids for item in items if item.identity[0] == wanted]
@@ -168,58 +179,22 @@ class Projection:
             item.due_ms = 0
         self._items[queue_id] = first + [item for item in items if item.identity[0] not in message_ids]
 
-    def _address_changed(self, fields: dict[str, Any]) -> None:
-        if fields.get("deleted"):
-            self._addresses.pop(fields["name"], None)
-            self._duplicate_ids.pop(fields["name"], None)
-        else:
-            self._addresses[fields["name"]] = fields
-
-    def _queue_changed(self, fields: dict[str, Any]) -> None:
-        self.queues[fields["id"]] = fields
-        self.history.queues_made.add(fields["name"])
-
-    def _queue_deleted(self, queue_id: int) -> None:
-        fields = self.queues.pop(queue_id, None)
-        self._items.pop(queue_id, None)
-        if fields is not None:
-            self.history.queues_deleted.add(fields["name"])
-
-    def _cursor_changed(self, fields: dict[str, Any]) -> None:
-        self._cursors.pop(fields["name"], None)
-        if not fields.get("deleted"):
-            self._cursors[fields["name"]] = fields
-
-    def _duplicate_id(self, address: str, duplicate_id: str) -> None:
-        self._duplicate_ids.setdefault(address, []).append(duplicate_id)
-        self.history.duplicate_ids.add(duplicate_id)
-        self.history.seen.add((address, duplicate_id))
-
 
 def view_of(
     recovered_state: RecoveredState,
     duplicate_ids_kept: int,
     disk: Disk,
     cursors: dict[str, dict[str, Any]],
-    paged: Iterable[dict[int, list[tuple[Identity, int, int]]]] = (),
+    paged: Iterable[dict[int, list[Item]]] = (),
 ) -> View:
     """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
-    ready: dict[int, list[tuple[Identity, int]]] = {}
-    scheduled: dict[int, dict[Identity, tuple[int, int]]] = {}
-    for queue_id, survivors in recovered_state.messages.items():
-        for survivor in survivors:
-            key = identity(survivor.message, disk)
-            if survivor.due_ms:
-                scheduled.setdefault(queue_id, {})[key] = (survivor.attempts, survivor.due_ms)
-            else:
-                ready.setdefault(queue_id, []).append((key, survivor.attempts))
+    found = {
+        queue_id: [Item(identity(one.message, disk), one.attempts, one.due_ms) for one in survivors]
+        for queue_id, survivors in recovered_state.messages.items()
+    }
     for of_address in paged:
         for queue_id, items in of_address.items():
-            for key, attempts, due_ms in items:
-                if due_ms:
-                    scheduled.setdefault(queue_id, {})[key] = (attempts, due_ms)
-                else:
-                    ready.setdefault(queue_id, []).append((key, attempts))
+            found.setdefault(queue_id, []).extend(items)
     queues = {fields["id"]: fields for fields in recovered_state.queues}
     return {
         "addresses": {fields["name"]: fields for fields in recovered_state.addresses},
@@ -228,16 +203,28 @@ def view_of(
         "duplicate ids": {
             name: ids[-duplicate_ids_kept:] for name, ids in recovered_state.duplicate_ids.items() if ids
         },
-        "ready": _filled({number: _in_order(queues.get(number, {}), items) for number, items in ready.items()}),
-        "scheduled": _filled(scheduled),
+        **_contents(queues, found),
     }
 
 
-def _in_order(fields: dict[str, Any], items: list[tuple[Identity, int]]) -> list[tuple[Identity, int]]:
-    """The ready messages of a queue as they are to be compared: a view may have some in pages of several addresses,
-    among which there is no order.
+def _contents(queues: dict[int, dict[str, Any]], found: dict[int, list[Item]]) -> View:
+    """What is on each queue that has any: ready messages as they are to be compared, and scheduled ones. A view may
+    have some in pages of several addresses, among which there is no order.
     """
-    return sorted(items) if "underlying_address" in fields.get("attributes", {}) else items
+    ready = {
+        number: [(one.identity, one.attempts) for one in items if not one.due_ms] for number, items in found.items()
+    }
+    for number, items in ready.items():
+        if "underlying_address" in queues.get(number, {}).get("attributes", {}):
+            items.sort()
+    late = {
+        number: {one.identity: (one.attempts, one.due_ms) for one in items if one.due_ms}
+        for number, items in found.items()
+    }
+    return {
+        "ready": {number: items for number, items in ready.items() if items},
+        "scheduled": {number: items for number, items in late.items() if items},
+    }
 
 
 def difference(expected: View, found: View) -> str:
@@ -261,7 +248,3 @@ def _brief(value: Any) -> str:
     if isinstance(value, tuple) and len(value) == 7:
         return f"#{value[0]}({value[3][:12].decode(errors='replace')})"
     return str(value)
-
-
-def _filled(by_queue: dict[int, Any]) -> dict[int, Any]:
-    return {number: found for number, found in by_queue.items() if found}

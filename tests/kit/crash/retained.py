@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from artemis_py.message import LargeBody
 from artemis_py.record_log import Depth
@@ -56,10 +55,7 @@ class Telling:
     _clients: dict[int, str] = field(default_factory=dict)
     _holders: dict[tuple[int, int], int] = field(default_factory=dict)
     """(queue, message): the consumer that was sent it last."""
-    _leasing: set[int] = field(default_factory=set)
-    """The numbers of queues that lease their messages."""
-    _with_barriers: set[int] = field(default_factory=set)
-    """The numbers of queues with barriers."""
+    _queue_names: dict[int, str] = field(default_factory=dict)
     _named: set[int] = field(default_factory=set)
     """Sessions and consumers that this file has told of."""
 
@@ -103,17 +99,11 @@ class Telling:
             case Refused(session=session):
                 self._must_know(event, session)
             case Changed(kind="queue", fields=fields):
-                self._note_queue(fields)
+                self._queue_names[fields["id"]] = fields["name"]
             case Changed(kind="queue-deleted", fields=fields):
                 self.live.pop(fields["id"], None)
             case Depths(depths=depths):
                 self._compare(event, depths)
-
-    def _note_queue(self, fields: dict[str, Any]) -> None:
-        if fields["name"] in LEASING:
-            self._leasing.add(fields["id"])
-        if fields["name"] == WITH_BARRIERS:
-            self._with_barriers.add(fields["id"])
 
     def _must_know(self, event: Event, number: int) -> None:
         if number not in self._named:
@@ -148,19 +138,21 @@ class Telling:
     def _settled(self, event: Settled) -> None:
         self._must_know(event, event.consumer)
         on_queue = self.live.get(event.queue_id)
+        queue_name = self._queue_names.get(event.queue_id)
         for number in event.message_ids:
             if on_queue is not None and on_queue.pop(number, None) is None:
                 raise Untrue(f"{event}: {number} was not there")
             holder = self._holders.pop((event.queue_id, number), 0)
-            is_barrier = event.queue_id in self._with_barriers and not event.consumer and event.reason == "acked"
-            if event.queue_id in self._leasing or is_barrier:
+            is_barrier = queue_name == WITH_BARRIERS and not event.consumer and event.reason == "acked"
+            if queue_name in LEASING or is_barrier:
                 continue
             if event.reason in ("acked", "dead") and (not event.consumer or holder != event.consumer):
                 raise Untrue(f"{event}: {number} was held by {holder}")
 
     def _purged(self, event: Purged) -> None:
         first, address = self._pages[event.stream, event.page]
-        end_place = self._end_of(event.stream, event.page)
+        later = [number for of_stream, number in self._pages if of_stream == event.stream and number > event.page]
+        end_place = self._pages[event.stream, min(later)][0] if later else 1 << 63  # pages between had nothing left
         on_queue = self.live[event.queue_id]
         gone = [
             number
@@ -174,11 +166,6 @@ class Telling:
         if (len(gone), size_bytes) != (event.count, event.size_bytes):
             raise Untrue(f"{event}: by their places {len(gone)} messages of {size_bytes} bytes")
 
-    def _end_of(self, stream: int, page: int) -> int:
-        """Where the next page of a stream begins that is still there: those between had nothing left."""
-        pending = [number for of_stream, number in self._pages if of_stream == stream and number > page]
-        return self._pages[stream, min(pending)][0] if pending else 1 << 63
-
     def _compare(self, event: Depths, depths: tuple[Depth, ...]) -> None:
         self.depths += 1
         told = {depth.queue_id: (depth.count, depth.size_bytes) for depth in depths}
@@ -187,12 +174,12 @@ class Telling:
             raise Untrue(f"at lsn {event.lsn} the broker counts {told}, the log adds up to {found}")
 
 
+@dataclass
 class Archive:
     """Segments that the journal needs no longer, and those that it does, as one log."""
 
-    def __init__(self) -> None:
-        self.retired: dict[str, bytes] = {}
-        """What left the journal, by name."""
+    retired: dict[str, bytes] = field(default_factory=dict)
+    """What left the journal, by name."""
 
     def retire(self, disk: SimDisk, name: str) -> None:
         """Keep a segment as retention does."""

@@ -61,13 +61,6 @@ class Reading:
     held: list[Held] = field(default_factory=list)
 
 
-@dataclass
-class Work:
-    """A transaction under way: what its COMMIT will promise."""
-
-    facts: list[Fact] = field(default_factory=list)
-
-
 class Trader:
     """One STOMP client. ``promised`` grows with each RECEIPT and MESSAGE that it gets. ``in_parts``: longer frames are
     sent in two parts, with other things in between.
@@ -84,20 +77,16 @@ class Trader:
         self._rng = rng
         self._numbers = numbers
         """The last number used, shared by all clients of a world."""
-        self._client = life.connect()
+        self.client = life.connect()
         self._in_parts = in_parts
         self._unsent = b""
         """The second part of a frame."""
         self._readings: dict[str, Reading] = {}
-        self._work: dict[str, Work] = {}
+        self._work: dict[str, list[Fact]] = {}
+        """Transactions under way, and what their COMMIT will promise."""
         self._asked: dict[str, list[Fact]] = {}
         self._put("CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
         life.listeners.append(self.listen)
-
-    @property
-    def gone(self) -> bool:
-        """Is the connection closed?"""
-        return self._client.is_closed
 
     def _number(self) -> int:
         self._numbers[0] += 1
@@ -109,7 +98,7 @@ class Trader:
         if self._in_parts and len(body) > PART_BYTES_MIN and self._rng.random() < 0.5:
             sent_bytes = self._rng.randrange(len(data))
         self._unsent = data[sent_bytes:]
-        self._client.send(data[:sent_bytes])
+        self.client.send(data[:sent_bytes])
 
     def _ask(self, command: str, *headers: str, facts: list[Fact], body: bytes = b"") -> None:
         """Send a frame whose RECEIPT promises ``facts``."""
@@ -125,7 +114,7 @@ class Trader:
 
     def listen(self) -> None:
         """Take in what arrived."""
-        frames = self._client.collect()
+        frames = self.client.collect()
         self.frames += len(frames)
         for frame in frames:
             if frame.command == "RECEIPT":
@@ -159,8 +148,8 @@ class Trader:
         self.listen()
         if self._unsent:
             unsent, self._unsent = self._unsent, b""
-            self._client.send(unsent)
-        if self._client.connection.session.blocked_by is not None and self._rng.random() < 0.7:
+            self.client.send(unsent)
+        if self.client.connection.session.blocked_by is not None and self._rng.random() < 0.7:
             return
         moves = (
             [self._send] * 8
@@ -175,7 +164,7 @@ class Trader:
         """Send persistent and transient messages to one destination, most often one that somebody reads, all in one
         read of the connection. Returns whether anything was sent.
         """
-        if self._client.connection.session.blocked_by is not None:
+        if self.client.connection.session.blocked_by is not None:
             return False
         rng = self._rng
         queues = self._life.broker.queues
@@ -187,18 +176,18 @@ class Trader:
         self._unsent = b""
         for persistent in kinds:
             body = b"%d:%s" % (self._number(), b"x" * rng.choice(BODY_BYTES))
-            headers = [f"destination:{_prefix(destination)}{destination}", f"{SENDER}:{self.name}"]
+            headers = [_destination(destination), f"{SENDER}:{self.name}"]
             facts: list[Fact] = []
             if persistent:
                 headers.append("persistent:true")
                 facts.append(("body", body))
             data += _frame("SEND", *headers, self._receipt(facts), body=body)
-        self._client.send(data)
+        self.client.send(data)
         return True
 
     def send(self) -> None:
         """One random message."""
-        if not self._unsent and self._client.connection.session.blocked_by is None:
+        if not self._unsent and self.client.connection.session.blocked_by is None:
             self._send()
 
     def _send(self) -> None:
@@ -206,7 +195,7 @@ class Trader:
         destination = rng.choice(ANYCAST + MULTICAST)
         number = self._number()
         body = b"%d:%s" % (number, b"x" * rng.choice(BODY_BYTES))
-        headers = [f"destination:{_prefix(destination)}{destination}", f"{SENDER}:{self.name}"]
+        headers = [_destination(destination), f"{SENDER}:{self.name}"]
         persistent = rng.random() < 0.85
         if persistent:
             headers.append("persistent:true")
@@ -220,7 +209,7 @@ class Trader:
             self._ask("SEND", *headers, facts=facts, body=body)
             return
         name, gathered = work
-        gathered.facts += facts
+        gathered += facts
         self._put("SEND", *headers, f"transaction:{name}", body=body)
 
     def _extras(self, number: int, may_repeat: bool) -> list[str]:
@@ -240,7 +229,7 @@ class Trader:
             lines.append(f"_AMQ_DUPL_ID:{f'new{number}' if rng.random() < 0.7 else f'old{number % 12}'}")
         return lines
 
-    def _pick_work(self) -> tuple[str, Work] | None:
+    def _pick_work(self) -> tuple[str, list[Fact]] | None:
         if not self._work or self._rng.random() < 0.3:
             return None
         return self._rng.choice(list(self._work.items()))
@@ -249,15 +238,15 @@ class Trader:
         rng = self._rng
         if not self._work or (len(self._work) < 2 and rng.random() < 0.3):
             name = f"t{self._number()}"
-            self._work[name] = Work()
+            self._work[name] = []
             self._ask("BEGIN", f"transaction:{name}", facts=[])
             return
-        name, work = rng.choice(list(self._work.items()))
-        if len(work.facts) < 2 and rng.random() < 0.5:
+        name, facts = rng.choice(list(self._work.items()))
+        if len(facts) < 2 and rng.random() < 0.5:
             return
         del self._work[name]
         if rng.random() < 0.8:
-            self._ask("COMMIT", f"transaction:{name}", facts=work.facts)
+            self._ask("COMMIT", f"transaction:{name}", facts=facts)
         else:
             self._ask("ABORT", f"transaction:{name}", facts=[])
 
@@ -283,14 +272,11 @@ class Trader:
             headers.append(f"destination:/queue/{queue}")
             headers.append(f"max-backlog:{rng.choice((1, 5))}" if queue in LEASING else "no-local:false")
         self._ask("SUBSCRIBE", *headers, facts=facts)
-        self._note_reading(key, mode)
-
-    def _note_reading(self, key: str, mode: str) -> None:
-        subscription = self._client.connection.session.subscriptions.by_key.get(key)
+        subscription = self.client.connection.session.subscriptions.by_key.get(key)
         if subscription is not None:
-            queue = subscription.queue
-            leases_of = queue.name if queue.name in LEASING else ""
-            self._readings[key] = Reading(queue.id, queue.durable and not queue.temporary, mode, leases_of)
+            read = subscription.queue
+            leases_of = read.name if read.name in LEASING else ""
+            self._readings[key] = Reading(read.id, read.durable and not read.temporary, mode, leases_of)
         self.listen()
 
     def _queue_name(self, reading: Reading) -> str:
@@ -322,7 +308,7 @@ class Trader:
         if work is None:
             self._ask("ACK", f"id:{chosen.ack}", facts=facts)
         else:
-            work[1].facts += facts
+            work[1].extend(facts)
             self._put("ACK", f"id:{chosen.ack}", f"transaction:{work[0]}")
 
     def _settle_several(self, reading: Reading) -> None:
@@ -355,14 +341,14 @@ class Trader:
     def _drop(self) -> None:
         """Break the connection, or leave politely."""
         if self._rng.random() < 0.5:
-            self._client.drop()
+            self.client.drop()
         else:
             self._ask("DISCONNECT", facts=[])
             self.listen()
 
 
-def _prefix(destination: str) -> str:
-    return "/queue/" if destination in ANYCAST else "/topic/"
+def _destination(name: str) -> str:
+    return f"destination:/{'queue' if name in ANYCAST else 'topic'}/{name}"
 
 
 def _frame(command: str, *headers: str, body: bytes) -> bytes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
-from artemis_py.record_log import Actor
 from artemis_py.storage.disk.disk import Disk
 from artemis_py.storage.journal.audit import AuditTrail
 from artemis_py.storage.journal.record_writer import RecordWriter
@@ -16,32 +16,25 @@ from tests.kit.crash.projection import Operation, identity
 
 
 class WitnessedStory(AuditTrail):
-    """The story of such records: what it tells of messages in pages is noted with them."""
+    """The story of such records: what it tells of messages in pages is noted with them; for whom, ``paged`` tells."""
 
     witness: WitnessedRecords
 
     def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
         lsn = super().published_in_page(message, queue_ids, due_ms, place)
-        self.witness.note_in_page(lsn, message, due_ms)
-        return lsn
+        return self.witness.note(lsn, "published", identity(message, self.witness.disk), [], due_ms)
 
 
 class WitnessedRecords(RecordWriter):
     """The records themselves; ``operations`` has (lsn, operation) of everything since the journal was opened."""
 
-    operations: list[tuple[int, Operation]]
-    _inner: list[Operation] | None
-    _depth: int
-    _witnessed: WitnessedPages
-    _disk: Disk
-
-    def watch(self, pages: WitnessedPages, disk: Disk) -> None:
-        """Begin to note; before the first operation."""
+    def __init__(self, pages: WitnessedPages, disk: Disk, *told: Any) -> None:
+        super().__init__(*told)
+        self.disk = disk
+        self.operations: list[tuple[int, Operation]] = []
+        self._inner: list[Operation] | None = None
+        """Those of the group that has begun."""
         self._witnessed = pages
-        self._disk = disk
-        self.operations = []
-        self._inner = None
-        self._depth = 0
 
     def note(self, lsn: int, *operation: Any) -> int:
         """Note an operation that has been written down."""
@@ -53,9 +46,8 @@ class WitnessedRecords(RecordWriter):
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         targets = list(queue_ids)
-        return self.note(
-            super().published(message, queue_ids, due_ms), "published", identity(message, self._disk), targets, due_ms
-        )
+        lsn = super().published(message, queue_ids, due_ms)
+        return self.note(lsn, "published", identity(message, self.disk), targets, due_ms)
 
     def published_run(self, messages: list[Message], queue_id: int, due_ms: int) -> None:
         noted = len(self.operations if self._inner is None else self._inner)
@@ -63,40 +55,12 @@ class WitnessedRecords(RecordWriter):
         if noted != len(self.operations if self._inner is None else self._inner):
             return  # it called ``published`` for each, which noted them
         for message in messages:
-            self.note(message.lsn, "published", identity(message, self._disk), [queue_id], due_ms)
+            self.note(message.lsn, "published", identity(message, self.disk), [queue_id], due_ms)
 
     def recalled(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        known = identity(message, self._disk)
+        known = identity(message, self.disk)
         lsn = super().recalled(message, queue_ids, due_ms)
         return self.note(lsn, "recalled", known, list(queue_ids), due_ms, message.lsn)
-
-    def cursor_changed(self, fields: dict[str, Any]) -> int:
-        return self.note(super().cursor_changed(fields), "cursor_changed", copy.deepcopy(fields))
-
-    def settled(self, queue_id: int, messages: list[Message], reason: str, consumer: Actor | None = None) -> int:
-        message_ids = [message.id for message in messages]
-        lsn = super().settled(queue_id, messages, reason, consumer)
-        return self.note(lsn, "settled", queue_id, message_ids, reason)
-
-    def attempted(
-        self,
-        queue_id: int,
-        message: Message,
-        attempts: int,
-        due_ms: int,
-        consumer: Actor | None = None,
-        cause: str = "",
-    ) -> int:
-        lsn = super().attempted(queue_id, message, attempts, due_ms, consumer, cause)
-        return self.note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
-
-    def fell_due(self, queue_id: int, messages: list[Message]) -> int:
-        message_ids = [message.id for message in messages]
-        return self.note(super().fell_due(queue_id, messages), "fell_due", queue_id, message_ids)
-
-    def note_in_page(self, lsn: int, message: Message, due_ms: int) -> None:
-        """A message was told that is in a page; for whom, ``paged`` tells."""
-        self.note(lsn, "published", identity(message, self._disk), [], due_ms)
 
     def paged(self, page: Page) -> int:
         lsn = super().paged(page)
@@ -104,53 +68,53 @@ class WitnessedRecords(RecordWriter):
             self.note(lsn, "published", one, [number for number in queue_ids if number in page.durable], due_ms)
         return lsn
 
-    def page_settled(
-        self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
-    ) -> int:
-        message_ids = [message.id for message in messages]
-        lsn = super().page_settled(queue_id, messages, reason, consumer)
-        return self.note(lsn, "settled", queue_id, message_ids, reason)
-
     def page_purged(self, queue_id: int, page: Page, kept: list[PagedMessage], reason: str) -> int:
         kept_ids = {message.id for message in kept}
         gone = [number for number in self._witnessed.ids.get((page.stream, page.number), []) if number not in kept_ids]
         return self.note(super().page_purged(queue_id, page, kept, reason), "settled", queue_id, gone, reason)
 
-    def page_attempted(
-        self,
-        queue_id: int,
-        message: PagedMessage,
-        attempts: int,
-        due_ms: int,
-        consumer: Actor | None = None,
-        cause: str = "",
-    ) -> int:
-        lsn = super().page_attempted(queue_id, message, attempts, due_ms, consumer, cause)
-        return self.note(lsn, "attempted", queue_id, message.id, attempts, due_ms)
-
-    def address_changed(self, fields: dict[str, Any]) -> int:
-        return self.note(super().address_changed(fields), "address_changed", copy.deepcopy(fields))
-
-    def queue_changed(self, fields: dict[str, Any]) -> int:
-        return self.note(super().queue_changed(fields), "queue_changed", copy.deepcopy(fields))
-
-    def queue_deleted(self, queue_id: int) -> int:
-        return self.note(super().queue_deleted(queue_id), "queue_deleted", queue_id)
-
-    def duplicate_id(self, address: str, duplicate_id: str) -> int:
-        return self.note(super().duplicate_id(address, duplicate_id), "duplicate_id", address, duplicate_id)
-
     def begin_group(self, *, transactional: bool = False) -> None:
         super().begin_group(transactional=transactional)
-        self._depth += 1
         if self._inner is None:
             self._inner = []
 
     def end_group(self) -> int:
         lsn = super().end_group()
-        self._depth -= 1
-        if not self._depth:
+        if not self._group_depth:
             inner, self._inner = self._inner, None
             if inner:
                 self.note(self.last_lsn, "group", inner)
         return lsn
+
+
+def _plain(argument: Any) -> Any:
+    """What no broker changes any more: a copy, or the number of a message."""
+    if isinstance(argument, list):
+        return [_plain(one) for one in argument]
+    return argument.id if isinstance(argument, Message) else copy.deepcopy(argument)
+
+
+def _noted(name: str, operation: str, count: int) -> Callable[..., int]:
+    """A method of the records that is noted with its first arguments."""
+    write = getattr(RecordWriter, name)
+
+    def noted(self: WitnessedRecords, *arguments: Any, **named: Any) -> int:
+        told = [_plain(one) for one in (*arguments, *named.values())[:count]]
+        return self.note(write(self, *arguments, **named), operation, *told)
+
+    return noted
+
+
+for _name, _operation, _count in (
+    ("settled", "settled", 3),
+    ("page_settled", "settled", 3),
+    ("attempted", "attempted", 4),
+    ("page_attempted", "attempted", 4),
+    ("fell_due", "fell_due", 2),
+    ("address_changed", "address_changed", 1),
+    ("queue_changed", "queue_changed", 1),
+    ("queue_deleted", "queue_deleted", 1),
+    ("cursor_changed", "cursor_changed", 1),
+    ("duplicate_id", "duplicate_id", 2),
+):
+    setattr(WitnessedRecords, _name, _noted(_name, _operation, _count))

@@ -210,16 +210,12 @@ class CrashWorld:
             life.drain()
         if life.failure is None:
             records_match(life)
-            if self._large and self.rng.random() < 0.3:
-                self._nobody_is_there(life)
-
-    def _nobody_is_there(self, life: Incarnation) -> None:
-        """Every client goes, and the disk comes to rest."""
-        for client in life.clients:
-            client.drop()
-        life.drain()
-        if life.failure is None and life.large.failure is None and life.journal.failure is None:
-            files_match(life)
+            if self._large and self.rng.random() < 0.3:  # every client goes, and the disk comes to rest
+                for client in life.clients:
+                    client.drop()
+                life.drain()
+                if life.failure is None and life.large.failure is None and life.journal.failure is None:
+                    files_match(life)
 
     def _outputs_have_stopped(self, life: Incarnation, traders: list[Trader]) -> None:
         """The disk failed: nobody gets anything more."""
@@ -229,7 +225,7 @@ class CrashWorld:
             trader.listen()
         heard = sum(trader.frames for trader in traders)
         for trader in traders:
-            if not trader.gone:
+            if not trader.client.is_closed:
                 trader.act()
         life.drain()
         life.advance(1000)
@@ -241,7 +237,7 @@ class CrashWorld:
 
     def _step(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         rng = self.rng
-        for trader in [one for one in traders if one.gone]:
+        for trader in [one for one in traders if one.client.is_closed]:
             self._dismiss(trader, promised)
             traders.remove(trader)
         if not traders or (len(traders) < 3 and rng.random() < 0.2):
@@ -287,17 +283,13 @@ class CrashWorld:
             life.broker.queue_operations.resume(queue)
         elif move == 2:
             life.broker.queue_operations.set_ring_size(queue, self.rng.choice((-1, 0, 1, 5)))
-        else:
-            self._move_cursor(life)
+        else:  # a cursor moves: that is asked for over HTTP, and the answer waits for the record
+            name = self.rng.choice(("reader.a", "reader.b"))
+            fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
+            if name in life.journal.index.cursors and self.rng.random() < 0.2:
+                fields = {"name": name, "deleted": True}
+            life.records.cursor_changed(fields)
         life.turns.schedule()
-
-    def _move_cursor(self, life: Incarnation) -> None:
-        """What is asked for over HTTP; the answer waits for the record."""
-        name = self.rng.choice(("reader.a", "reader.b"))
-        fields: dict[str, object] = {"name": name, "lsn": life.journal.durable_lsn, "moved_ms": life.loop.now_ms}
-        if name in life.journal.index.cursors and self.rng.random() < 0.2:
-            fields = {"name": name, "deleted": True}
-        life.records.cursor_changed(fields)
 
     def _dismiss(self, trader: Trader, promised: list[Fact]) -> None:
         trader.listen()

@@ -18,7 +18,7 @@ from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings
 from tests.kit.disk import SimDisk
 from tests.kit.journal_with_cursors import JournalWithCursors
-from tests.unit.storage.test_large import Keeping
+from tests.kit.keeping import Keeping
 
 
 def test_nobody_is_told_of_a_retained_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +66,11 @@ def test_a_body_goes_with_the_last_file_that_speaks_of_it_if_that_is_given_up(tm
     start_ms = kept.now_ms
     kept.retire_body(1)
     kept.now_ms = start_ms + 9000
-    kept.retire_begun(kept.begin_segment(start_ms - 1000), start_ms + 9000)
-    kept.retire_begun(kept.begin_segment(start_ms + 9000), start_ms + 9500)
-    assert kept.numbers == [1]
+    kept.retire_segment(kept.begin_segment(start_ms - 1000), start_ms + 9000)
+    kept.retire_segment(kept.begin_segment(start_ms + 9000), start_ms + 9500)
+    assert kept.kept_bodies == [1]
     assert kept.log.give_up_oldest() is not None
-    assert kept.numbers == []
+    assert kept.kept_bodies == []
 
 
 def test_the_extent_says_that_a_segment_goes_before_it_goes() -> None:

@@ -23,38 +23,9 @@ from artemis_py.storage.journal.settings import JournalSettings, JournalStart, S
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import LogEnd, Retention, RetentionSettings, retained_name
 from tests.kit.journal_story import FILE_BYTES, START_MS, ImmediateCommitter, Story
+from tests.kit.keeping import Keeping
 
 DAY_MS = 86_400_000
-
-
-class RetainedSegments:
-    """A journal directory with closed segments, and a retention directory at a given time."""
-
-    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
-        self.journal = folder / "journal"
-        self.kept = folder / "kept"
-        self.now_ms = START_MS
-        self.disk = FileDisk(self.journal)
-        settings = RetentionSettings(self.kept, period_ms, bytes_max)
-        self.retention = Retention(self.disk, self.journal, settings, lambda: self.now_ms)
-
-    def close_segment(self, number: int, closed_ms: int) -> None:
-        """A segment of 100 bytes, written to for the last time at ``closed_ms``, is retired."""
-        name = f"artemis-journal-{number:012}.log"
-        self.disk.create(name, 100)
-        os.utime(self.journal / name, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
-        self.retention.retire(name)
-        assert self.disk.names() == []
-
-    def time_passes(self) -> None:
-        """The last change of the directory was later than ours, by more than a file system's clock ticks."""
-        changed_ns = self.kept.stat().st_mtime_ns + 1_000_000_000
-        os.utime(self.kept, ns=(changed_ns, changed_ns))
-
-    @property
-    def numbers(self) -> list[int]:
-        """What is kept."""
-        return [file.number for file in log_files([self.kept])]
 
 
 def test_the_name_tells_number_and_time() -> None:
@@ -73,74 +44,74 @@ def test_other_files_are_no_journal_files(name: str) -> None:
 
 
 def test_what_is_too_old_goes(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path, period_ms=DAY_MS)
-    rig.close_segment(1, START_MS - DAY_MS)
-    rig.close_segment(2, START_MS)
-    assert rig.numbers == [1, 2]
+    rig = Keeping(tmp_path, period_ms=DAY_MS)
+    rig.retire_segment(1, START_MS - DAY_MS)
+    rig.retire_segment(2, START_MS)
+    assert rig.kept_segments == [1, 2]
     rig.now_ms += 1
-    rig.retention.purge()
-    assert rig.numbers == [2]
+    rig.log.purge()
+    assert rig.kept_segments == [2]
 
 
 def test_a_younger_segment_protects_the_ones_behind_it(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path, period_ms=DAY_MS)
-    rig.close_segment(1, START_MS)
-    rig.close_segment(2, START_MS - 3 * DAY_MS)
-    assert rig.numbers == [1, 2]
+    rig = Keeping(tmp_path, period_ms=DAY_MS)
+    rig.retire_segment(1, START_MS)
+    rig.retire_segment(2, START_MS - 3 * DAY_MS)
+    assert rig.kept_segments == [1, 2]
 
 
 def test_the_oldest_of_too_much_goes(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path, bytes_max=250)
+    rig = Keeping(tmp_path, bytes_max=2500)
     for number in range(1, 6):
-        rig.close_segment(number, START_MS)
-    assert rig.numbers == [4, 5]
+        rig.retire_segment(number, START_MS)
+    assert rig.kept_segments == [4, 5]
 
 
 def test_one_more_file_costs_no_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = RetainedSegments(tmp_path, bytes_max=450, period_ms=DAY_MS)
-    rig.close_segment(1, START_MS)
+    rig = Keeping(tmp_path, bytes_max=4500, period_ms=DAY_MS)
+    rig.retire_segment(1, START_MS)
     monkeypatch.setattr(
         retention,
         "log_files",
         Mock(side_effect=AssertionError("a directory that only retention changed was listed again")),
     )
     for number in range(2, 8):
-        rig.close_segment(number, START_MS)
-    assert rig.numbers == [4, 5, 6, 7]
-    assert [one.file.number for one in rig.retention.files] == rig.numbers
-    assert rig.retention.size_bytes == 400
+        rig.retire_segment(number, START_MS)
+    assert rig.kept_segments == [4, 5, 6, 7]
+    assert [one.file.number for one in rig.log.files] == rig.kept_segments
+    assert rig.log.size_bytes == 4000
     rig.now_ms += DAY_MS + 1
-    rig.retention.purge()
-    assert (rig.numbers, rig.retention.files, rig.retention.size_bytes) == ([], (), 0)
+    rig.log.purge()
+    assert (rig.kept_segments, rig.log.files, rig.log.size_bytes) == ([], (), 0)
 
 
 def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
     for number in range(1, 5):
-        rig.close_segment(number, START_MS)
-    rig.retention.files[1].file.path.unlink()
-    rig.time_passes()
-    rig.retention.purge()
-    assert [one.file.number for one in rig.retention.files] == [1, 3, 4]
-    rig.retention.files[0].file.path.unlink()
-    rig.time_passes()
-    rig.close_segment(5, START_MS)
-    assert [one.file.number for one in rig.retention.files] == [3, 4, 5]
-    assert rig.retention.size_bytes == 300
-    (rig.kept / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
-    rig.time_passes()
-    rig.retention.purge()
-    assert [one.file.number for one in rig.retention.files] == [2, 3, 4, 5]
-    assert rig.retention.size_bytes == 350
+        rig.retire_segment(number, START_MS)
+    rig.log.files[1].file.path.unlink()
+    rig.age(rig.folder)
+    rig.log.purge()
+    assert [one.file.number for one in rig.log.files] == [1, 3, 4]
+    rig.log.files[0].file.path.unlink()
+    rig.age(rig.folder)
+    rig.retire_segment(5, START_MS)
+    assert [one.file.number for one in rig.log.files] == [3, 4, 5]
+    assert rig.log.size_bytes == 3000
+    (rig.folder / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
+    rig.age(rig.folder)
+    rig.log.purge()
+    assert [one.file.number for one in rig.log.files] == [2, 3, 4, 5]
+    assert rig.log.size_bytes == 3050
 
 
 def test_a_file_that_a_crash_left_in_both_places_is_kept_once(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path)
-    rig.close_segment(1, START_MS)
-    rig.close_segment(2, START_MS)
-    rig.close_segment(1, START_MS)
-    assert [one.file.number for one in rig.retention.files] == rig.numbers == [1, 2]
-    assert rig.retention.size_bytes == 200
+    rig = Keeping(tmp_path)
+    rig.retire_segment(1, START_MS)
+    rig.retire_segment(2, START_MS)
+    rig.retire_segment(1, START_MS)
+    assert [one.file.number for one in rig.log.files] == rig.kept_segments == [1, 2]
+    assert rig.log.size_bytes == 2000
 
 
 def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
@@ -154,11 +125,11 @@ def test_what_is_behind_an_lsn(tmp_path: Path, rng: Random) -> None:
     assert kept.since(third.first_lsn - 1) == kept.files[2:]
     assert kept.since(third.first_lsn - 2) == kept.files[1:]
     assert kept.since(kept.files[-1].first_lsn + 1000) == kept.files[-1:]
-    assert RetainedSegments(tmp_path / "empty").retention.since(7) == ()
+    assert Keeping(tmp_path / "empty").log.since(7) == ()
 
 
 def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
     rename = os.rename
 
     def refuse(source: Path, target: Path) -> None:
@@ -167,32 +138,32 @@ def test_a_directory_on_another_file_system_gets_a_copy(tmp_path: Path, monkeypa
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", refuse)
-    rig.close_segment(1, START_MS)
-    assert rig.numbers == [1]
-    assert [path.stat().st_size for path in rig.kept.iterdir()] == [100]
+    rig.retire_segment(1, START_MS)
+    assert rig.kept_segments == [1]
+    assert [path.stat().st_size for path in rig.folder.glob("*.*")] == [1000]
 
 
 def test_an_unfinished_copy_is_removed_at_the_next_start(tmp_path: Path) -> None:
-    rig = RetainedSegments(tmp_path)
-    (rig.kept / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
-    RetainedSegments(tmp_path)
-    assert list(rig.kept.iterdir()) == []
+    rig = Keeping(tmp_path)
+    (rig.folder / "artemis-journal-000000000001-20231114T221320.123Z.log.part").write_bytes(b"half")
+    Keeping(tmp_path)
+    assert list(rig.folder.glob("*.*")) == []
 
 
 def test_a_segment_that_cannot_be_kept_is_an_error_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
     monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(DiskError, match="No space left on device"):
-        rig.retention.retire("artemis-journal-000000000001.log")
+        rig.log.retire("artemis-journal-000000000001.log")
     assert rig.disk.names() == ["artemis-journal-000000000001.log"]
 
 
 def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal goes on meanwhile, readers still find them, and they go when there is room."""
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
     leaving = {number: Segment(number, segment_name(number), 1) for number in (1, 2, 3)}
-    departure = SegmentRetirement(ExtentFiles(rig.disk), rig.retention.retire, leaving)
+    departure = SegmentRetirement(ExtentFiles(rig.disk), rig.log.retire, leaving)
     rename = os.rename
     monkeypatch.setattr(os, "rename", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     for segment in list(leaving.values()):
@@ -200,14 +171,14 @@ def test_segments_wait_in_order_while_nothing_can_be_kept(tmp_path: Path, monkey
         departure.let_go(segment)
     assert list(leaving) == [1, 2, 3]
     departure.retry()
-    assert (rig.numbers, len(rig.disk.names())) == ([], 3)
+    assert (rig.kept_segments, len(rig.disk.names())) == ([], 3)
     monkeypatch.setattr(os, "rename", rename)
     departure.retry()
-    assert (rig.numbers, rig.disk.names(), leaving) == ([1, 2, 3], [], {})
+    assert (rig.kept_segments, rig.disk.names(), leaving) == ([1, 2, 3], [], {})
 
 
 def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
 
     def half(_source: Path, target: Path) -> None:
         target.write_bytes(b"half")
@@ -217,22 +188,22 @@ def test_a_copy_without_room_leaves_nothing_half(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(shutil, "copyfile", half)
     rig.disk.create("artemis-journal-000000000001.log", 100)
     with pytest.raises(NoSpaceError):
-        rig.retention.retire("artemis-journal-000000000001.log")
-    assert list(rig.kept.iterdir()) == []
+        rig.log.retire("artemis-journal-000000000001.log")
+    assert list(rig.folder.glob("*.*")) == []
 
 
 def test_the_oldest_can_be_given_up_whoever_holds_it(tmp_path: Path) -> None:
     """That is asked for only when the journal finds no room beside it."""
-    rig = RetainedSegments(tmp_path)
+    rig = Keeping(tmp_path)
     for number in (1, 2):
-        rig.close_segment(number, START_MS + number)
-    name = rig.retention.give_up_oldest()
+        rig.retire_segment(number, START_MS + number)
+    name = rig.log.give_up_oldest()
     assert name is not None
     assert name.startswith("artemis-journal-000000000001-")
-    assert rig.numbers == [2]
-    assert rig.retention.give_up_oldest() is not None
-    assert rig.retention.give_up_oldest() is None
-    assert rig.retention.size_bytes == 0
+    assert rig.kept_segments == [2]
+    assert rig.log.give_up_oldest() is not None
+    assert rig.log.give_up_oldest() is None
+    assert rig.log.size_bytes == 0
 
 
 def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) -> None:
@@ -248,7 +219,7 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
 
 
 def test_nothing_kept_is_no_mark(tmp_path: Path) -> None:
-    assert RetainedSegments(tmp_path).retention.log_end() is None
+    assert Keeping(tmp_path).log.log_end() is None
 
 
 def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from artemis_py.paged_messages import Page, PageShare
@@ -22,8 +20,8 @@ from artemis_py.storage.format.records import (
 from artemis_py.storage.format.scan import Damage, lowest_lsn, whole_records
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.crash.prepared import (
-    QUEUE,
     QUEUE_ID,
+    begin,
     commit,
     flip,
     kept_ids,
@@ -55,9 +53,7 @@ def _bytes_of(disk: SimDisk, record: Record, name: str = FIRST) -> bytes:
 
 def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
     """Message 1 to 3 in a batch, of which 2 has this body; and, if that is to be proved, another batch."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     journal.records.published(message(1), [QUEUE_ID], 0)
     journal.records.published(message(2, body), [QUEUE_ID], 0)
     journal.records.published(message(3), [QUEUE_ID], 0)
@@ -185,9 +181,7 @@ def test_a_length_that_takes_everything_up_to_the_end_hides_no_batch_that_is_who
 
 def test_a_page_that_was_told_again_in_one_batch_hides_no_record_in_front_of_it() -> None:
     """Its last PAGE-GREW replaced the others, so that numbers are missing before it as before the end of a group."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     for number in (1, 2):
         journal.records.published(message(number), [QUEUE_ID], 0)
     page = Page(1, 1, 1)

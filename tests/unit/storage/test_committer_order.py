@@ -12,20 +12,19 @@ from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write,
 from tests.kit.disk import Fault, SimDisk
 from tests.kit.process import eventually
 
+NO_ROOM_FOR_B = Fault(0, "No space left on device", verbs=("write",), names=("b",))
+
 
 class WatchedDisk(SimDisk):
-    """Notes what is done, and has no room for some files; ``sync`` waits until it may go on."""
+    """Notes what is done; ``sync`` waits until it may go on."""
 
-    def __init__(self, *full: str) -> None:
+    def __init__(self) -> None:
         super().__init__(random.Random(1))
-        self.full = set(full)
         self.done: list[str] = []
         self.may_sync = threading.Event()
         self.may_sync.set()
 
     def write(self, name: str, offset: int, data: bytes) -> None:
-        if name in self.full:
-            raise NoSpaceError(f"{name}: No space left on device")
         super().write(name, offset, data)
         self.done.append(f"write {name}")
 
@@ -76,7 +75,7 @@ def test_nobody_hears_that_a_batch_is_durable_while_it_is_being_synced() -> None
 def test_nothing_becomes_durable_after_a_failure() -> None:
     """Even if the disk works again: what failed is missing before it."""
     committer = ThreadCommitter(lambda: None)
-    disk = WatchedDisk()
+    disk = SimDisk(random.Random(1))
     disk.fault = Fault(0, verbs=("sync",))
     committer.submit(Commit([write(disk, "a")], 7))
     eventually("it failed", lambda: committer.failure is not None, bool)
@@ -88,19 +87,21 @@ def test_nothing_becomes_durable_after_a_failure() -> None:
 
 
 def test_a_batch_that_may_wait_stops_where_there_is_no_room_and_can_be_repeated() -> None:
-    disk = WatchedDisk("b")
+    disk = SimDisk(random.Random(1))
+    disk.fault = NO_ROOM_FOR_B
     batch = Commit([write(disk, name) for name in "abc"], 7, may_wait=True)
     write_commit(batch)
     assert "No space left" in (batch.failure or "")
     assert "c" not in disk.files
-    disk.full.clear()
+    disk.fault = None
     write_commit(batch)
     assert batch.failure is None
     assert {name for name, file in disk.files.items() if bytes(file.data) == b"data"} == {"a", "b", "c"}
 
 
 def test_a_write_that_may_fail_leaves_no_file_and_the_others_go_on() -> None:
-    disk = WatchedDisk("b")
+    disk = SimDisk(random.Random(1))
+    disk.fault = NO_ROOM_FOR_B
     writes = [write(disk, name, may_fail=name == "b") for name in "abc"]
     write_commit(Commit(writes, 7))
     assert [one.failure is not None for one in writes] == [False, True, False]
@@ -111,6 +112,6 @@ def test_a_write_that_may_fail_leaves_no_file_and_the_others_go_on() -> None:
 
 def test_a_new_file_counts_for_what_a_batch_has_to_write() -> None:
     """A large one would keep the event loop waiting."""
-    disk = WatchedDisk()
+    disk = SimDisk(random.Random(1))
     assert bytes_of([Write(disk, "a", 0, b"data", sync=True)]) == 4
     assert bytes_of([Write(disk, "a", 0, b"data", sync=True, create_bytes=1000)]) == 1004

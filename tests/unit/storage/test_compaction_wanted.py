@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from artemis_py.message import Message
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message
 from tests.kit.disk import SimDisk
 
 FILE_BYTES = 4096
 
 
-class TightDisk(SimDisk):
-    """A disk that has room, or none but what is left."""
-
-    has_room = True
-    left_bytes = 1 << 40
-
-
 def filled(
     files: int, *, files_min: int = 3, percentage: int = 50, settled: float = 1.0
-) -> tuple[TightDisk, Journal, SteppedCommitter]:
+) -> tuple[SimDisk, Journal, SteppedCommitter]:
     """A journal of so many files; of the first message so much is left as the first file needs to stay."""
-    disk = TightDisk(random.Random(1))
     settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=files_min, compact_percentage=percentage)
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(settings)
     published: list[Message] = []
     while len(journal.segments) < files:
         assert not journal.compaction.is_wanted

@@ -7,7 +7,6 @@ bodies in test_large.py, the log's id in tests/unit/test_log_view.py.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.server.journal_store import JournalStore
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import page_numbers, read_name
 from artemis_py.storage.format.reader import events_of
@@ -24,7 +22,7 @@ from artemis_py.storage.recovery.accept_journal import LossError
 from tests.kit.crash.damaged import published_by
 from tests.kit.crash.prepared import overwrite, records
 from tests.kit.disk import SimDisk
-from tests.unit.storage.test_room_to_the_end import Life, threads
+from tests.unit.storage.test_room_to_the_end import Life, Start, threads
 
 __all__ = ["threads"]
 pytestmark = pytest.mark.interpreted
@@ -33,34 +31,21 @@ STRIDE = 193
 
 
 @pytest.fixture
-def made(tmp_path: Path, threads: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(tmp_path: Path, threads: None) -> Path:
     """The files of a store with some of everything."""
-    for name in ("fsync", "fdatasync"):
-        monkeypatch.setattr(os, name, lambda _: None)
     life = Life(tmp_path / "made")
     assert life.failure is None
     life.close()
     return tmp_path / "made"
 
 
-class Start:
-    """A start on a copy of the files, changed in some way."""
-
-    def __init__(self, made: Path, change: Callable[[Path], None]) -> None:
-        root = made.with_name("changed")
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(made, root)
-        change(root)
-        config = Life.config_of(root, retains=True)
-        store = JournalStore(config, lambda: None, lambda: None, 64)
-        index = store._files.journal.index
-        self.messages = set(index.home)
-        self.pages = {(page.stream, page.number): index.pages.left(page) for page in index.pages.pages()}
-        self.report = "\n".join(store.report)
-        self.damaged_places = store._files.journal.damaged_places
-        self.reserve_bytes = store.reserves[0].reserve_bytes
-        self.wanted_bytes = store.reserves[0].wanted_bytes
-        store._opened.close()
+def _started(made: Path, change: Callable[[Path], object]) -> Start:
+    """On a copy of the files, changed in some way."""
+    root = made.with_name("changed")
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(made, root)
+    change(root)
+    return Start(root, retains=True)
 
 
 def _files(made: Path) -> list[Path]:
@@ -84,14 +69,14 @@ def test_some_of_everything_is_there(made: Path) -> None:
 
 
 def test_each_file_that_is_removed_costs_what_it_was_for(made: Path) -> None:
-    whole = Start(made, lambda root: None)
+    whole = _started(made, lambda root: None)
     assert whole.damaged_places == 0
     for path in _files(made):
         if _is_segment(path):
             with pytest.raises(LossError, match="missing"):
-                Start(made, lambda root, path=path: (root / path).unlink())  # type: ignore[misc]
+                _started(made, lambda root, path=path: (root / path).unlink())  # type: ignore[misc]
             continue
-        start = Start(made, lambda root, path=path: (root / path).unlink())  # type: ignore[misc]
+        start = _started(made, lambda root, path=path: (root / path).unlink())  # type: ignore[misc]
         lost = whole.messages - start.messages
         if path.parts[0] == "large" and read_name(path.name) is not None:
             assert len(lost) <= 1, path
@@ -103,14 +88,14 @@ def test_each_file_that_is_removed_costs_what_it_was_for(made: Path) -> None:
 
 
 def _change_each(made: Path, first: int, step: int) -> int:
-    whole = Start(made, lambda root: None)
+    whole = _started(made, lambda root: None)
     count = 0
     for path in _files(made):
         if _is_segment(path) or path.name == "reserve.room":
             continue
         for offset in range(first, (made / path).stat().st_size, step):
             mask = MASKS[offset % len(MASKS)]
-            start = Start(made, lambda root, path=path, at=(offset, mask): _flip(root / path, *at))  # type: ignore[misc]
+            start = _started(made, lambda root, path=path, at=(offset, mask): _flip(root / path, *at))  # type: ignore[misc]
             where = f"{path} at byte {offset}, bits {mask:#x}: {start.report}"
             assert start.messages == whole.messages, where
             assert start.pages == whole.pages, where
@@ -137,7 +122,7 @@ def test_every_byte(made: Path) -> None:
 
 
 def test_a_reserve_with_something_in_it_is_a_reserve(made: Path) -> None:
-    start = Start(made, lambda root: _flip(root / "journal" / "reserve.room", 0, 1))
+    start = _started(made, lambda root: _flip(root / "journal" / "reserve.room", 0, 1))
     assert start.reserve_bytes == start.wanted_bytes
 
 

@@ -22,6 +22,7 @@ from tests.kit.crash.damaged import found_in, make
 from tests.kit.crash.prepared import (
     QUEUE,
     QUEUE_ID,
+    begin,
     commit,
     flip,
     kept_ids,
@@ -37,9 +38,7 @@ from tests.kit.disk import SECTOR_BYTES, File, SimDisk
 
 def test_a_record_lost_before_a_group_costs_one_record() -> None:
     """The group has a higher number than what is in it."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     for number in (1, 2):
         journal.records.published(message(number), [QUEUE_ID], 0)
     journal.records.begin_group()
@@ -161,9 +160,7 @@ def test_a_thousand_lost_records_are_accepted_and_one_more_is_not(more: int) -> 
 
 def test_the_damaged_beginning_of_the_oldest_file_costs_no_more_than_stood_there() -> None:
     """The numbers before it are of files that went long ago; a start counted them all as lost, and was refused."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=2000, compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(JournalSettings(file_bytes=2000, compact_files_min=0))
     for number in range(1, LOST_RECORDS_MAX + 1):
         journal.records.published(message(number), [QUEUE_ID], 0)
         if number <= LOST_RECORDS_MAX - 50:
@@ -263,9 +260,7 @@ def test_other_damage_brings_back_no_queue_of_a_batch_that_a_crash_took(damaged:
 
 def _with_orphans(queue_id: int, *, extent: bool) -> SimDisk:
     """Messages 1 and 3 on the known queue, 2 on one of which no record tells."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin()
     for number, on in ((1, QUEUE_ID), (2, queue_id), (3, QUEUE_ID)):
         journal.records.published(message(number), [on], 0)
         commit(journal, committer)

@@ -58,30 +58,18 @@ def test_a_file_may_go_although_there_is_no_room_for_a_second_note(refused: str)
     """Found by a disk that is full from one call on, seed 3556705479: the broker ended for want of room, and could have
     deleted a file.
     """
-    disk = _WithoutRoom(refused)
+    disk = SimDisk(random.Random(1))
+    disk.fault = Fault(0, FULL, verbs=("create",), names=(refused,))
     extents = ExtentFiles(disk)
     extents.reach(2, 1)
     assert read_extent(disk).extent == (None if refused == NAMES[0] else JournalExtent(1, 2))
     extents.begin_at(2)
     assert read_extent(disk).extent == (None if refused == NAMES[0] else JournalExtent(2, 2))
-    disk.refused = ""
+    disk.fault = None
     extents.reach(3, 2)
     extents.begin_at(3)
     assert read_extent(disk).extent == JournalExtent(3, 3)
     assert {*disk.names()} == {*NAMES}
-
-
-class _WithoutRoom(SimDisk):
-    """No room for this file."""
-
-    def __init__(self, refused: str) -> None:
-        super().__init__(random.Random(1))
-        self.refused = refused
-
-    def create(self, name: str, size_bytes: int) -> None:
-        if name == self.refused:
-            raise NoSpaceError(f"{name}: {FULL}")
-        super().create(name, size_bytes)
 
 
 def test_files_that_go_without_a_note_go_in_their_order() -> None:

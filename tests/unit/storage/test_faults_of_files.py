@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -73,7 +74,7 @@ class Life:
     def _live(self, disk: FileDisk, folder: Path) -> None:
         disk.draws = True
         disk.reserve = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
-        committer = SteppedCommitter(lambda: None)
+        committer = SteppedCommitter()
         recovered = recover(disk)
 
         def closed(segment: Any) -> None:
@@ -84,7 +85,7 @@ class Life:
             committer,
             JournalSettings(file_bytes=900, compact_files_min=0),
             start=recovered.start,
-            care=SegmentCare(retire=lambda name: delete_segment(disk, name), closed=closed),
+            care=SegmentCare(retire=partial(delete_segment, disk), closed=closed),
         )
         journal.records.queue_changed(dict(QUEUE))
         published = {}

@@ -17,21 +17,14 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, begin, commit, kept_ids, message, open_journal
 from tests.kit.disk import SimDisk
 
 BODY = bytes(500)
 
 
-def _open(settings: JournalSettings | None = None) -> tuple[SimDisk, Journal, SteppedCommitter]:
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
-    return disk, journal, committer
-
-
 def test_what_gathers_during_a_sync_is_the_next_batch() -> None:
-    _, journal, committer = _open()
+    _, journal, committer = begin()
     journal.seal()
     last = 0
     for number in range(1, 101):
@@ -44,7 +37,7 @@ def test_what_gathers_during_a_sync_is_the_next_batch() -> None:
 
 
 def test_a_small_batch_is_made_durable_at_once_when_nobody_else_waits() -> None:
-    _, journal, committer = _open()
+    _, journal, committer = begin()
     commit(journal, committer)
     journal.inline = True
     lsn = journal.records.published(message(1), [QUEUE_ID], 0)
@@ -59,7 +52,7 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
     settings = JournalSettings(
         file_bytes=65536, sync_transactional=transactional, sync_non_transactional=non_transactional
     )
-    _, journal, committer = _open(settings)
+    _, journal, committer = begin(settings)
     commit(journal, committer)
     before = journal.syncs
     journal.records.published(message(1), [QUEUE_ID], 0)
@@ -111,9 +104,7 @@ def test_a_message_that_is_moved_unsynced_outlives_a_power_cut_wherever_the_bind
     )
     bare = 0
     for before in range(40):
-        disk = SimDisk(random.Random(before))
-        journal, committer, _ = open_journal(disk, settings)
-        journal.records.queue_changed(dict(QUEUE))
+        disk, journal, committer = begin(settings, seed=before)
         # It stays, too: the bindings are in its file, or behind the other.
         journal.records.published(message(1), [QUEUE_ID], 0)
         for number in range(2, before + 2):
@@ -145,7 +136,7 @@ def _pass_through(journal: Journal, committer: SteppedCommitter, number: int) ->
 def test_disk_use_follows_what_lives() -> None:
     """A message in every hundred stays for long: compaction gathers them, and the files between go."""
     settings = JournalSettings(file_bytes=8192, compact_files_min=5, compact_percentage=30)
-    disk, journal, committer = _open(settings)
+    disk, journal, committer = begin(settings)
     staying: list[int] = []
     files_max = 0
     for number in range(1, 5001):
@@ -163,7 +154,7 @@ def test_disk_use_follows_what_lives() -> None:
 
 
 def test_without_compaction_only_dead_files_at_the_beginning_go() -> None:
-    disk, journal, committer = _open(JournalSettings(file_bytes=2048, compact_files_min=0))
+    disk, journal, committer = begin(JournalSettings(file_bytes=2048, compact_files_min=0))
     stays = message(1, BODY)
     journal.records.published(stays, [QUEUE_ID], 0)
     for number in range(2, 50):
@@ -181,7 +172,7 @@ def test_without_compaction_only_dead_files_at_the_beginning_go() -> None:
 
 
 def test_a_batch_larger_than_a_file_is_whole_in_one() -> None:
-    disk, journal, committer = _open(JournalSettings(file_bytes=1000, compact_files_min=0))
+    disk, journal, committer = begin(JournalSettings(file_bytes=1000, compact_files_min=0))
     for number in range(1, 20):
         journal.records.published(message(number, BODY), [QUEUE_ID], 0)
     commit(journal, committer)
@@ -190,7 +181,7 @@ def test_a_batch_larger_than_a_file_is_whole_in_one() -> None:
 
 
 def test_numbers_of_dead_messages_are_not_given_again() -> None:
-    disk, journal, committer = _open(JournalSettings(file_bytes=300, compact_files_min=0))
+    disk, journal, committer = begin(JournalSettings(file_bytes=300, compact_files_min=0))
     for number in range(1, 20):
         one = message(number)
         journal.records.message_id = number
@@ -210,7 +201,7 @@ def test_other_files_are_no_segments() -> None:
 
 def test_many_bindings_do_not_keep_the_journal_busy() -> None:
     """Bindings that fill a file made it go with the next batch, and were written again: by every batch."""
-    disk, journal, committer = _open(JournalSettings(file_bytes=4096, compact_files_min=2))
+    disk, journal, committer = begin(JournalSettings(file_bytes=4096, compact_files_min=2))
     for number in range(40):
         journal.records.queue_changed({**QUEUE, "id": 10 + number, "name": f"queue {number}"})
     before = journal.records.last_lsn
@@ -225,7 +216,7 @@ def test_many_bindings_do_not_keep_the_journal_busy() -> None:
 
 def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged() -> None:
     """An attempt on a message that no page seemed to have stopped the journal: every turn failed from then on."""
-    disk, journal, committer = _open()
+    disk, journal, committer = begin()
     page, behind = Page(1, 1, 1), Page(1, 2, 2)
     for each in (behind, page):
         journal.records.page_opened(each, "q")
@@ -252,7 +243,7 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
 
 @pytest.mark.parametrize("retains", [True, False])
 def test_readers_know_a_transaction_from_what_the_broker_keeps_together(retains: bool) -> None:
-    disk, journal, committer = _open(JournalSettings(file_bytes=65536, retains=retains))
+    disk, journal, committer = begin(JournalSettings(file_bytes=65536, retains=retains))
     journal.records.begin_group()
     journal.records.published(message(1), [QUEUE_ID], 0)
     journal.records.published(message(2), [QUEUE_ID], 0)
@@ -276,7 +267,7 @@ def test_readers_know_a_transaction_from_what_the_broker_keeps_together(retains:
 
 def test_a_group_that_broke_off_takes_nothing_else_with_it() -> None:
     """What others write afterwards is durable, and what the group had written so far, too."""
-    disk, journal, committer = _open()
+    disk, journal, committer = begin()
     journal.records.begin_group(transactional=True)
     journal.records.begin_group()
     journal.records.published(message(1), [QUEUE_ID], 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 from pathlib import Path
@@ -10,31 +9,30 @@ from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.message import LargeBody
 from artemis_py.storage.bodies import SYNC_EVERY_BYTES, LargeStore, Piece
-from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.format import codec, records
+from artemis_py.storage.disk.disk import DiskError
+from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
-from artemis_py.storage.format.names import body_name, is_start, read_name, segment_name
+from artemis_py.storage.format.names import body_name, is_start, read_name
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.retention import retained_bodies
-from artemis_py.storage.retention.retained_bodies import RetainedBodies
-from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, OpenedDisk, commit, flip, kept_ids, open_disk, open_journal
+from tests.kit.crash.opening import SimStore
+from tests.kit.crash.prepared import QUEUE_ID, SETTINGS, begin, commit, flip, kept_ids, message
 from tests.kit.disk import Fault, SimDisk
+from tests.kit.keeping import Keeping
 
 
 class Bodies:
-    """A store on a disk in memory, with threads that work when told; one thread where a broker has ``opened`` it."""
+    """A store on a disk in memory, which may be that of a broker, with threads that work when told."""
 
-    def __init__(self, disk: SimDisk | None = None, opened: OpenedDisk | None = None) -> None:
+    def __init__(self, disk: SimDisk | None = None, broker: SimStore | None = None) -> None:
         self.disk = disk or SimDisk(random.Random(1))
-        if opened is not None:
-            self.writer = self.reader = opened.worker
-            self.store = opened.files.large
+        if broker is not None:
+            self.store, self.writer, self.reader = broker.files.large, *broker.bodies
             return
-        self.writer, self.reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+        self.writer, self.reader = SteppedCommitter(), SteppedCommitter()
         self.store = LargeStore(self.disk, self.writer, self.reader)
 
     def turn(self, last_lsn: int = 0, durable_lsn: int = 0) -> None:
@@ -57,12 +55,6 @@ class Bodies:
     def files(self) -> list[str]:
         """The bodies on the disk."""
         return [name for name in self.disk.names() if read_name(name) is not None]
-
-
-def large_message(number: int, body: LargeBody) -> Message:
-    """A persistent message with that body."""
-    head = Head(encode_headers([("destination", "q")]), "q", persistent=True)
-    return Message(head, body, number, 1000, 0, Account(), 0)
 
 
 # ---- coming in -----------------------------------------------------------------------------------
@@ -112,33 +104,22 @@ def test_a_long_body_is_synced_now_and_then() -> None:
     assert not upload.may_go_on
 
 
-class NarrowDisk(SimDisk):
-    """Takes no more than so many bytes of each file."""
-
-    def __init__(self, bytes_max: int) -> None:
-        super().__init__(random.Random(1))
-        self.bytes_max = bytes_max
-
-    def write(self, name: str, offset: int, data: bytes) -> None:
-        if offset + len(data) > self.bytes_max:
-            raise NoSpaceError(f"{name}: No space left on device")
-        super().write(name, offset, data)
-
-
 def test_a_body_without_room_is_given_up_and_its_file_goes() -> None:
     """Those beside it come in; what still comes of it is dropped, also when that is all of it."""
-    bodies = Bodies(NarrowDisk(10))
+    bodies = Bodies()
     too_long, other = bodies.store.begin(durable=True), bodies.store.begin(durable=True)
     too_long.append(b"x" * 8)
     other.append(b"y" * 8)
-    other.end()
     bodies.turn()
-    assert len(bodies.files) == 2
+    long_name, _ = bodies.files
+    bodies.disk.fault = Fault(0, "No space left on device", verbs=("write",), names=(long_name,))
     too_long.append(b"x" * 8)
+    other.append(b"y")
+    other.end()
     bodies.turn()
     assert bodies.store.failure is None
     assert "No space left on device" in (too_long.failure or "")
-    assert [bodies.disk.read(name) for name in bodies.files] == [b"y" * 8]
+    assert [bodies.disk.read(name) for name in bodies.files] == [b"y" * 9]
     assert not too_long.may_go_on, "its sender is told at its end"
     too_long.append(b"x" * 8)
     assert bodies.store.body_writer.unwritten_bytes == 0
@@ -335,7 +316,7 @@ def test_a_start_without_bodies_writes_nothing() -> None:
 
 
 def test_a_record_refers_to_its_body() -> None:
-    kept = Kept(large_message(5, LargeBody(77, 1 << 33)), 3, [QUEUE_ID])
+    kept = Kept(message(5, LargeBody(77, 1 << 33)), 3, [QUEUE_ID])
     payload = codec.encode_message(kept)
     body = codec.decode_message(payload).message.body
     assert isinstance(body, LargeBody)
@@ -353,21 +334,20 @@ def test_a_record_refers_to_its_body() -> None:
 
 def restart(disk: SimDisk) -> tuple[list[int], list[str], Bodies]:
     """What a start finds: messages on the queue, what is told, and the store."""
-    opened = open_disk(disk)
-    bodies = Bodies(disk, opened)
-    commit(opened.files.journal, opened.committer)
+    broker = SimStore(disk, SETTINGS)
+    bodies = Bodies(disk, broker)
+    commit(broker.files.journal, broker.committer)
     bodies.turn()
-    return kept_ids(opened.recovered), opened.files.findings.bodies, bodies
+    return kept_ids(broker.recovered), broker.files.findings.bodies, bodies
 
 
 def disk_with_messages() -> tuple[SimDisk, list[int]]:
     """Messages 1 and 2 with large bodies, the second with a copy 3 of it; and a body that no message has."""
     bodies = Bodies()
-    journal, committer, _ = open_journal(bodies.disk)
-    journal.records.queue_changed(dict(QUEUE))
+    _, journal, committer = begin(disk=bodies.disk)
     one, two, nobody = (bodies.bring(b"x" * 10) for _ in range(3))
     for number, body in ((1, one), (2, two), (3, two)):
-        journal.records.published(large_message(number, body), [QUEUE_ID], 0)
+        journal.records.published(message(number, body), [QUEUE_ID], 0)
     commit(journal, committer)
     bodies.store.close()
     return bodies.disk, [one.number, two.number, nobody.number]
@@ -413,73 +393,29 @@ def test_a_message_without_its_body_is_told_and_taken_from_its_queues(fault: str
 # ---- retention -----------------------------------------------------------------------------------
 
 
-class Keeping:
-    """A retention directory with a clock that is set by hand."""
-
-    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = None) -> None:
-        self.now_ms = 1_700_000_000_000
-        self.log_disk, self.body_disk = FileDisk(folder / "journal"), FileDisk(folder / "large")
-        self.folder = folder / "kept"
-        self._settings = RetentionSettings(self.folder, period_ms, bytes_max)
-        self._number = 0
-        self.start()
-
-    def start(self) -> None:
-        """As a broker starts on what is there."""
-        root = self.folder.parent
-        self.bodies = RetainedBodies(self.body_disk, root / "large", root / "journal", self.folder, lambda: self.now_ms)
-        self.log = Retention(self.log_disk, root / "journal", self._settings, lambda: self.now_ms, self.bodies)
-
-    def begin_segment(self, begun_ms: int) -> int:
-        """A journal file of 1000 bytes; returns its number."""
-        self._number += 1
-        header = records.encode_file_header(records.FileHeader(records.KIND_JOURNAL, self._number, 1, begun_ms))
-        path = self.folder.parent / "journal" / segment_name(self._number)
-        path.write_bytes(header + bytes(1000 - len(header)))
-        return self._number
-
-    def retire_begun(self, number: int, closed_ms: int) -> None:
-        """The journal does not need this file any more."""
-        path = self.folder.parent / "journal" / segment_name(number)
-        os.utime(path, ns=(closed_ms * 1_000_000, closed_ms * 1_000_000))
-        self.log.retire(path.name)
-
-    def retire_body(self, number: int) -> None:
-        """A body of 1000 bytes, now."""
-        name = body_name(number, durable=True)
-        (self.folder.parent / "large" / name).write_bytes(bytes(1000))
-        self.bodies.retire(name, 0)
-
-    @property
-    def numbers(self) -> list[int]:
-        """The bodies that are kept."""
-        found = [read_name(path.name) for path in sorted((self.folder / "large").iterdir())]
-        return [body.number for body in found if body is not None]
-
-
 def test_a_retained_body_stays_with_the_file_that_speaks_of_it(tmp_path: Path) -> None:
     kept = Keeping(tmp_path, period_ms=10_000)
     start_ms = kept.now_ms
     kept.retire_body(1)
     kept.now_ms = start_ms + 9000
-    kept.retire_begun(kept.begin_segment(start_ms - 1000), start_ms + 9000)
-    kept.retire_begun(kept.begin_segment(start_ms + 9000), start_ms + 9500)
+    kept.retire_segment(kept.begin_segment(start_ms - 1000), start_ms + 9000)
+    kept.retire_segment(kept.begin_segment(start_ms + 9000), start_ms + 9500)
     kept.now_ms = start_ms + 18_000
     kept.log.purge()
-    assert kept.numbers == [1], "older than the period, but the file with its record is not"
+    assert kept.kept_bodies == [1], "older than the period, but the file with its record is not"
     kept.now_ms = start_ms + 19_100
     kept.log.purge()
-    assert kept.numbers == []
+    assert kept.kept_bodies == []
 
 
 def test_a_body_that_somebody_removed_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The broker ended when its message was settled. Without the directory it still does."""
-    keeping = Keeping(tmp_path)
-    keeping.bodies.retire(body_name(1, durable=True), 0)
+    kept = Keeping(tmp_path)
+    kept.bodies.retire(body_name(1, durable=True), 0)
     assert f"{body_name(1, durable=True)} was removed by someone else" in capsys.readouterr().err
     (tmp_path / "large").rmdir()
     with pytest.raises(DiskError):
-        keeping.bodies.retire(body_name(1, durable=True), 0)
+        kept.bodies.retire(body_name(1, durable=True), 0)
 
 
 def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
@@ -488,14 +424,14 @@ def test_retained_bodies_count_for_the_storage_limit(tmp_path: Path) -> None:
     for number in (1, 2):
         kept.now_ms += 1000
         kept.retire_body(number)
-        kept.retire_begun(kept.begin_segment(kept.now_ms - 500), kept.now_ms)
-    assert kept.numbers == [2], "the first file went, and the body that only it spoke of"
+        kept.retire_segment(kept.begin_segment(kept.now_ms - 500), kept.now_ms)
+    assert kept.kept_bodies == [2], "the first file went, and the body that only it spoke of"
     assert len(list(kept.folder.glob("*.log"))) == 1
     kept.retire_body(3)
     kept.retire_body(4)
     kept.retire_body(5)
     kept.log.purge()
-    assert (len(kept.numbers), list(kept.folder.glob("*.log"))) == (3, [])
+    assert (len(kept.kept_bodies), list(kept.folder.glob("*.log"))) == (3, [])
     assert kept.bodies.start_min == 1
     assert kept.now_ms > start_ms
 
@@ -518,7 +454,7 @@ def test_one_more_body_costs_no_listing(tmp_path: Path, monkeypatch: pytest.Monk
         assert kept.bodies.size_bytes == 3000
         kept.bodies.purge_before(kept.now_ms)
         assert kept.bodies.size_bytes == 1000
-    assert kept.numbers == [5]
+    assert kept.kept_bodies == [5]
 
 
 @pytest.mark.interpreted
@@ -544,7 +480,7 @@ def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest
     assert not asker.is_alive()
     go_on.set()
     writer.join(120)
-    assert kept.numbers == [1, 2]
+    assert kept.kept_bodies == [1, 2]
     assert kept.bodies.size_bytes == 2000, "once, although the other thread saw it first"
 
 
@@ -554,8 +490,7 @@ def test_a_body_that_others_removed_does_not_count(tmp_path: Path) -> None:
     kept.retire_body(2)
     folder = kept.folder / "large"
     next(folder.iterdir()).unlink()
-    changed_ns = folder.stat().st_mtime_ns + 1_000_000_000  # later than ours, however coarse the file system's clock is
-    os.utime(folder, ns=(changed_ns, changed_ns))
+    kept.age(folder)
     assert kept.bodies.size_bytes == 1000
     kept.retire_body(3)
     assert kept.bodies.size_bytes == 2000
@@ -567,7 +502,7 @@ def test_a_clock_that_goes_back_keeps_bodies_in_order(tmp_path: Path) -> None:
     kept.now_ms -= 60_000
     kept.retire_body(2)
     kept.bodies.purge_before(kept.now_ms + 30_000)
-    assert kept.numbers == [1]
+    assert kept.kept_bodies == [1]
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
@@ -579,12 +514,12 @@ def test_a_body_that_moves_after_the_clock_was_set_back_stays_with_its_record(tm
     if restarts:
         kept.start()
     kept.retire_body(1)
-    kept.retire_begun(segment, kept.now_ms)
-    assert kept.numbers == [1]
+    kept.retire_segment(segment, kept.now_ms)
+    assert kept.kept_bodies == [1]
     kept.begin_segment(kept.now_ms)
     kept.retire_body(2)
     kept.log.purge()
-    assert kept.numbers == [1, 2]
+    assert kept.kept_bodies == [1, 2]
 
 
 def test_bodies_stay_as_long_as_their_records_in_any_order_of_events(tmp_path: Path, rng: random.Random) -> None:
@@ -611,7 +546,7 @@ def test_bodies_stay_as_long_as_their_records_in_any_order_of_events(tmp_path: P
             case "let go" if in_use:
                 kept.retire_body(in_use.pop(rng.randrange(len(in_use))))
             case "retire" if len(in_journal) > 1:
-                kept.retire_begun(in_journal.pop(0), kept.now_ms)
+                kept.retire_segment(in_journal.pop(0), kept.now_ms)
             case "remove" if len(kept.log.files) > 1:
                 kept.log.give_up_oldest()
             case "set the clock":
@@ -624,15 +559,15 @@ def test_bodies_stay_as_long_as_their_records_in_any_order_of_events(tmp_path: P
                 kept.start()
         first = kept.log.files[0].file.number if kept.log.files else in_journal[0]
         needed = {body for body, segment in of_segment.items() if segment >= first} - set(in_use)
-        assert needed <= set(kept.numbers)
+        assert needed <= set(kept.kept_bodies)
     kept.now_ms += 400 * 3_600_000
     for _ in range(3):  # what was moved before the last of them are begun goes with the others
         in_journal.append(kept.begin_segment(kept.now_ms))
     while len(in_journal) > 1:
-        kept.retire_begun(in_journal.pop(0), kept.now_ms)
+        kept.retire_segment(in_journal.pop(0), kept.now_ms)
     while len(kept.log.files) > 1:
         kept.log.give_up_oldest()
-    assert kept.numbers == []
+    assert kept.kept_bodies == []
 
 
 def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
@@ -640,8 +575,7 @@ def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
     kept.retire_body(5 << 32)
     assert kept.bodies.start_min == 6
     disk = SimDisk(random.Random(1))
-    threads = [SteppedCommitter(lambda: None) for _ in range(2)]
-    store = LargeStore(disk, *threads, start_min=kept.bodies.start_min)
+    store = LargeStore(disk, SteppedCommitter(), SteppedCommitter(), start_min=kept.bodies.start_min)
     assert store.begin(durable=True).body.number >> 32 == 6
 
 

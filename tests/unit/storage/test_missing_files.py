@@ -4,7 +4,6 @@ what was given up is put aside when it comes back.
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from contextlib import suppress
@@ -22,17 +21,10 @@ from artemis_py.storage.recovery.damage_report import loss_lines
 from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
 from tests.kit.disk import PowerCut, SimDisk
-from tests.unit.storage.test_room_to_the_end import Life, threads, turn
+from tests.unit.storage.test_room_to_the_end import Life, Start, threads, turn
 
 __all__ = ["threads"]
-pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("threads", "without_syncs")]
-
-
-@pytest.fixture
-def without_syncs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No machine crashes here."""
-    for name in ("fsync", "fdatasync"):
-        monkeypatch.setattr(os, name, lambda _: None)
+pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("threads")]
 
 
 class Filled(Life):
@@ -53,14 +45,14 @@ class Filled(Life):
             self.store.log.published(self._held[-1], [QUEUE_ID], 0)
         for number in range(1, pages + both + 1):
             self._page(number, message(1000 + number) if number <= pages else self._large(1000 + number))
-        self._turn()
+        turn(self.store)
 
     def _large(self, number: int) -> Message:
         one = message(number)
         upload = self.store.large.begin(durable=True)  # type: ignore[union-attr]
         upload.append(b"large %d" % number)
         upload.end()
-        self._turn()
+        turn(self.store)
         one.body = upload.body
         return one
 
@@ -83,19 +75,6 @@ class Filled(Life):
 
 def opened(root: Path) -> JournalStore:
     return JournalStore(Life.config_of(root, retains=False), lambda: None, lambda: None, 64)
-
-
-class Start:
-    """A start that is made durable, and its end."""
-
-    def __init__(self, root: Path) -> None:
-        store = opened(root)
-        self.report = "\n".join(store.report)
-        self.stream = store.recovered_state().stream
-        self.next_number = store.large._next_number  # type: ignore[union-attr]
-        turn(store)
-        self.messages = set(store._files.journal.index.home)
-        store._opened.close()
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from pathlib import Path
 
@@ -14,19 +13,9 @@ from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
-from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal, records
-from tests.kit.disk import SimDisk
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, open_journal, records
 from tests.kit.journal_story import Story
-
-
-def begin() -> tuple[SimDisk, Journal, SteppedCommitter]:
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk)
-    journal.records.queue_changed(dict(QUEUE))
-    return disk, journal, committer
 
 
 @pytest.mark.parametrize("in_group", [False, True])

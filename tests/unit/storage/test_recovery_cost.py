@@ -4,14 +4,12 @@ measures how fast that is (its row ``recovery``).
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.core import lines_run
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message
 from tests.kit.disk import SimDisk
 
 PER_BATCH = 500
@@ -21,9 +19,7 @@ LINES_MAX = 115
 
 def journal_of(messages: int) -> SimDisk:
     """Messages of 1 KiB, four of five acknowledged, ten at a time. The first stays, and with it all files."""
-    disk = SimDisk(random.Random(1))
-    journal, committer, _ = open_journal(disk, JournalSettings(compact_files_min=0))
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(JournalSettings(compact_files_min=0))
     body = bytes(1024)
     held = []
     journal.records.published(message(messages + 1, body), [QUEUE_ID], 0)

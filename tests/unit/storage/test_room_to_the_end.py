@@ -4,8 +4,9 @@ a store ends for want of room only when there is nothing left that it could give
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,21 @@ import pytest
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.core.order.entry import ACKED
-from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
+from artemis_py.message import LargeBody
 from artemis_py.paged_messages import Page, PageShare
 from artemis_py.server import journal_store as store_module
 from artemis_py.server.journal_store import JournalStore, Surveyor
+from artemis_py.storage.disk import disk as disk_module
+from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.space import RESERVE_NAME
 from artemis_py.storage.recovery.accept_journal import recover
+from artemis_py.storage.retention import retained_bodies
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
 from tests.unit.storage.tight_system import TightSystem
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("threads")]
 
 CAPACITY_BYTES = 64 << 10
 FILE_BYTES = 1500
@@ -34,40 +38,16 @@ FOR_EVER = 1 << 30
 STRIDE = 17
 
 
-class NamedCommitter(SteppedCommitter):
-    """Stands in the place of a thread."""
-
-    def __init__(self, wake: Callable[[], None], name: str = "") -> None:
-        super().__init__(wake)
-        self.name = name
-        self.is_here = False
-
-    def step(self) -> bool:
-        self.is_here = True
-        try:
-            return super().step()
-        finally:
-            self.is_here = False
-
-
-class PromptSurveyor(Surveyor):
-    """Leaves nothing to its thread, which would make files between two calls that the test counts."""
-
-    def add(self, number: int) -> None:
-        self._survey(number)
-
-
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What threads do is done when the test says so."""
-    monkeypatch.setattr(store_module, "ThreadCommitter", NamedCommitter)
-    monkeypatch.setattr(store_module, "Surveyor", PromptSurveyor)
+    """What threads do is done when the test says so, files between two calls that it counts are made by no thread, and
+    no machine crashes here.
+    """
+    monkeypatch.setattr(store_module, "ThreadCommitter", SteppedCommitter)
+    monkeypatch.setattr(Surveyor, "add", Surveyor._survey)
     monkeypatch.setattr(store_module, "_say", lambda line: None)
-
-
-def _message(number: int, body: bytes | LargeBody) -> Message:
-    head = Head(encode_headers([("destination", "q")]), "q", persistent=True)
-    return Message(head, body, number, 1000 + number, 0, Account(), 0)
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda descriptor: None)
 
 
 def turn(store: JournalStore, *, inline: bool = False) -> None:
@@ -133,18 +113,18 @@ class Life:
                 upload = self.store.large.begin(durable=True)  # type: ignore[union-attr]
                 upload.append(bytes(300))
                 upload.end()
-                self._turn()
+                turn(self.store, inline=self._inline)
                 if upload.failure is not None:  # it was refused
                     continue
                 body = upload.body
-            one = _message(number, body)
+            one = message(number, body)
             del body
             if number % 10 == 0:
                 page = Page(1, number, number)
                 pages.open(page, "q")
                 log.page_opened(page, "q")
             if page is not None:
-                pages.append(page, pages.encode(_message(number + 1000, b"paged"), number, [QUEUE_ID], 0), durable=True)
+                pages.append(page, pages.encode(message(number + 1000, b"paged"), number, [QUEUE_ID], 0), durable=True)
                 page.count, page.size_bytes = page.count + 1, page.size_bytes + 50
                 page.durable = {QUEUE_ID: PageShare(page.count, page.size_bytes)}
                 log.paged(page)
@@ -156,14 +136,11 @@ class Life:
                 if self._is_durable(log.settled(QUEUE_ID, [one], ACKED)):
                     self.settled.add(number)
             del one
-        self._turn()
+        turn(self.store, inline=self._inline)
         self.failure = self.failure or self.store.durability.failure  # type: ignore[assignment]
 
-    def _turn(self) -> None:
-        turn(self.store, inline=self._inline)
-
     def _is_durable(self, lsn: int) -> bool:
-        self._turn()
+        turn(self.store, inline=self._inline)
         return lsn <= self.store.durability.durable_lsn
 
     @property
@@ -183,31 +160,48 @@ class Life:
         self.store._opened.close()
 
 
-@pytest.fixture
-def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: None) -> Callable[..., tuple[Life, TightSystem]]:
+class Start:
+    """A start on what is there, and its end."""
+
+    def __init__(self, root: Path, *, retains: bool = False) -> None:
+        store = JournalStore(Life.config_of(root, retains=retains), lambda: None, lambda: None, 64)
+        journal = store._files.journal
+        self.report = "\n".join(store.report)
+        self.stream = store.recovered_state().stream
+        self.next_number = store.large._next_number  # type: ignore[union-attr]
+        self.damaged_places = journal.damaged_places
+        self.reserve_bytes, self.wanted_bytes = store.reserves[0].reserve_bytes, store.reserves[0].wanted_bytes
+        turn(store)
+        self.messages = set(journal.index.home)
+        self.pages = {
+            (page.stream, page.number): journal.index.pages.left(page) for page in journal.index.pages.pages()
+        }
+        store._opened.close()
+
+
+def live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_at: int, greed: int, **named: Any
+) -> tuple[Life, TightSystem]:
     """A life on a disk that is full from the ``full_at``-th call on."""
-
-    def lived(full_at: int, greed: int, **named: Any) -> tuple[Life, TightSystem]:
-        with monkeypatch.context() as patch:
-            root = tmp_path / f"{full_at}-{greed}"
-            root.mkdir()
-            system = TightSystem(root, CAPACITY_BYTES)
-            system.full_at, system.greed = full_at, greed
-            system.put_in_place(patch)
-            life = Life(root, **named)
-        return life, system
-
-    return lived
+    root = tmp_path / f"{full_at}-{greed}"
+    root.mkdir()
+    system = TightSystem(root, CAPACITY_BYTES, full_at, greed)
+    with monkeypatch.context() as patch:
+        for module in (disk_module, permissions, retained_bodies, space):  # all that storage does with files goes there
+            patch.setattr(module, "os", system)
+        return Life(root, **named), system
 
 
-def _judge_each(live: Callable[..., tuple[Life, TightSystem]], start: int, step: int, greed: int, **named: Any) -> None:
-    life, system = live(-1, 0, **named)
+def _judge_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int, step: int, greed: int, **named: Any
+) -> None:
+    life, system = live(tmp_path, monkeypatch, -1, 0, **named)
     assert life.failure is None
     assert not system.refusals
     life.close()
     ended = gave = 0
     for full_at in range(start, system.calls + 1, step):
-        life, full = live(full_at, greed, **named)
+        life, full = live(tmp_path, monkeypatch, full_at, greed, **named)
         what = f"full at {full_at}: {full.refusals[-1:]}, {life.failure}"
         if not life.has_started:
             continue
@@ -217,9 +211,8 @@ def _judge_each(live: Callable[..., tuple[Life, TightSystem]], start: int, step:
             assert not life.left, f"{what}: {life.left}"
         gave += bool(full.refusals)
         life.close()
-        disk = FileDisk(life.root / "journal")
-        kept = set(kept_ids(recover(disk)))
-        disk.close()
+        with closing(FileDisk(life.root / "journal")) as disk:
+            kept = set(kept_ids(recover(disk)))
         assert not (life.promised - life.ended) - kept, f"{what}: a promised message is lost"
         assert not kept & life.settled, f"{what}: a settled message comes again"
         assert kept <= life.written, what
@@ -238,9 +231,14 @@ RETAINS = pytest.mark.parametrize("retains", [True, False], ids=["retention", "p
 @GREEDS
 @RETAINS
 def test_it_ends_only_when_there_is_nothing_left(
-    live: Callable[..., tuple[Life, TightSystem]], retains: bool, greed: int, inline: bool, rng: random.Random
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    retains: bool,
+    greed: int,
+    inline: bool,
+    rng: random.Random,
 ) -> None:
-    _judge_each(live, rng.randrange(1, STRIDE + 1), STRIDE, greed, retains=retains, inline=inline)
+    _judge_each(tmp_path, monkeypatch, rng.randrange(1, STRIDE + 1), STRIDE, greed, retains=retains, inline=inline)
 
 
 @pytest.mark.slow
@@ -248,5 +246,5 @@ def test_it_ends_only_when_there_is_nothing_left(
 @pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 @GREEDS
 @RETAINS
-def test_at_every_call(live: Callable[..., tuple[Life, TightSystem]], retains: bool, greed: int) -> None:
-    _judge_each(live, 1, 1, greed, retains=retains, inline=bool(greed))
+def test_at_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retains: bool, greed: int) -> None:
+    _judge_each(tmp_path, monkeypatch, 1, 1, greed, retains=retains, inline=bool(greed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+from dataclasses import replace
 
 import pytest
 
@@ -12,20 +12,11 @@ from artemis_py.storage.journal.extent import NAMES, JournalExtent, read_extent
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, kept_ids, message, open_journal
-from tests.kit.disk import SimDisk
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message, open_journal
 
 FILE_BYTES = 4096
-
-
-def begin(*, syncs: bool = True) -> tuple[SimDisk, Journal, SteppedCommitter]:
-    """A journal with small files and one queue."""
-    disk = SimDisk(random.Random(1))
-    settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, sync_non_transactional=syncs)
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
-    commit(journal, committer)
-    return disk, journal, committer
+SMALL = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0)
+UNSYNCED = replace(SMALL, sync_non_transactional=False)
 
 
 def publish(journal: Journal, committer: SteppedCommitter, number: int, body_bytes: int = 1000) -> int:
@@ -36,7 +27,7 @@ def publish(journal: Journal, committer: SteppedCommitter, number: int, body_byt
 
 
 def test_a_segment_goes_only_when_the_log_is_durable_up_to_where_nothing_needed_it_any_more() -> None:
-    disk, journal, committer = begin()
+    disk, journal, committer = begin(SMALL)
     for number in range(1, 9):
         publish(journal, committer, number)
     first, second = journal.segments[:2]
@@ -51,7 +42,7 @@ def test_a_segment_goes_only_when_the_log_is_durable_up_to_where_nothing_needed_
 
 
 def test_a_segment_says_where_the_one_before_it_ended() -> None:
-    disk, journal, committer = begin()
+    disk, journal, committer = begin(SMALL)
     lsns = [publish(journal, committer, number) for number in range(1, 9)]
     headers = [records.decode_file_header(disk.read(segment.name)) for segment in journal.segments[:-1]]
     assert len(headers) > 1
@@ -62,7 +53,8 @@ def test_a_segment_says_where_the_one_before_it_ended() -> None:
 
 @pytest.mark.parametrize("spare_bytes", [1, 0])
 def test_a_segment_is_full_when_nothing_more_fits(spare_bytes: int) -> None:
-    _, journal, committer = begin()
+    _, journal, committer = begin(SMALL)
+    commit(journal, committer)
     written = journal.segments[0].written_bytes
     publish(journal, committer, 1, 0)
     overhead = journal.segments[0].written_bytes - written
@@ -73,7 +65,7 @@ def test_a_segment_is_full_when_nothing_more_fits(spare_bytes: int) -> None:
 
 def test_a_segment_that_was_not_synced_is_not_said_to_exist() -> None:
     """A power cut may take it, and a start would miss it."""
-    disk, journal, committer = begin(syncs=False)
+    disk, journal, committer = begin(UNSYNCED)
     assert read_extent(disk).extent is None
     journal.records.begin_group(transactional=True)
     publish_lsn = journal.records.published(message(1), [QUEUE_ID], 0)
@@ -88,7 +80,7 @@ def test_a_segment_that_was_not_synced_is_not_said_to_exist() -> None:
 @pytest.mark.parametrize("body_bytes", [0, FILE_BYTES])
 def test_an_orderly_end_says_which_record_is_the_last(body_bytes: int) -> None:
     """Also when it filled the file, so that the next one has nothing yet."""
-    disk, journal, committer = begin()
+    disk, journal, committer = begin(SMALL)
     lsn = publish(journal, committer, 1, body_bytes)
     assert (segment_name(2) in [segment.name for segment in journal.segments]) == bool(body_bytes)
     journal.finish()
@@ -103,11 +95,8 @@ def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker
     """The note about the end is; without the records before it, or in the name of the file before, the next start would
     find a file damaged.
     """
-    settings = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0, sync_non_transactional=False)
     for seed in range(10):
-        disk = SimDisk(random.Random(seed))
-        journal, committer, _ = open_journal(disk, settings)
-        journal.records.queue_changed(dict(QUEUE))
+        disk, journal, committer = begin(UNSYNCED, seed=seed)
         for number in range(1, 5):
             lsn = publish(journal, committer, number, 100)
             journal.finish()
@@ -115,12 +104,12 @@ def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker
             assert read_extent(disk).extent == JournalExtent(1, number, lsn)
             if loses_power:
                 disk.crash()
-            journal, committer, recovered = open_journal(disk, settings)
+            journal, committer, recovered = open_journal(disk, UNSYNCED)
             assert kept_ids(recovered) == list(range(1, number + 1))
 
 
 def test_an_end_that_left_something_unwritten_does_not_say_where_it_is() -> None:
-    disk, journal, committer = begin()
+    disk, journal, committer = begin(SMALL)
     publish(journal, committer, 1)
     journal.records.published(message(2), [QUEUE_ID], 0)
     journal.finish()
@@ -132,12 +121,12 @@ def test_an_end_that_left_something_unwritten_does_not_say_where_it_is() -> None
 
 def test_a_journal_whose_extent_was_lost_says_again_where_it_begins() -> None:
     """Or a start would not miss its oldest file."""
-    disk, journal, committer = begin()
+    disk, journal, committer = begin(SMALL)
     for number in range(1, 9):
         publish(journal, committer, number)
     for name in NAMES:
         disk.delete(name)
-    journal, committer, _ = open_journal(disk, JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
+    journal, committer, _ = open_journal(disk, SMALL)
     count = len(journal.segments)
     assert count > 2
     publish(journal, committer, 9)

@@ -19,14 +19,13 @@ from artemis_py.storage.journal.segments import Spares
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, commit, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message
 from tests.kit.disk import Fault, SimDisk
-from tests.unit.storage.test_compaction_wanted import TightDisk
 
 
 def test_no_file_is_made_ahead() -> None:
-    disk = TightDisk(random.Random(1))
-    committer = SteppedCommitter(lambda: None)
+    disk = SimDisk(random.Random(1))
+    committer = SteppedCommitter()
     spares = Spares(disk, committer, 100, 2)
     disk.has_room = False
     spares.provide(1)
@@ -40,8 +39,8 @@ def test_no_file_is_made_ahead() -> None:
 
 def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
     """The broker ended here, and again after each restart."""
-    disk = TightDisk(random.Random(1))
-    committer = SteppedCommitter(lambda: None)
+    disk = SimDisk(random.Random(1))
+    committer = SteppedCommitter()
     spares = Spares(disk, committer, 100, 2)
     disk.fault = Fault(0, "No space left on device", verbs=("create",))
     spares.provide(1)
@@ -56,8 +55,8 @@ def test_a_file_ahead_that_finds_no_room_ends_nothing_and_comes_later() -> None:
 
 def test_no_batch_waits_for_more_than_one_file() -> None:
     """However many are wanted; the broker promised all of them at once, and was not heard of again."""
-    disk = TightDisk(random.Random(1))
-    committer = SteppedCommitter(lambda: None)
+    disk = SimDisk(random.Random(1))
+    committer = SteppedCommitter()
     spares = Spares(disk, committer, 100, 3)
     spares.provide(0)
     spares.provide(0)
@@ -73,16 +72,14 @@ def test_a_spare_is_taken_over_only_if_it_is_empty_and_whole() -> None:
     for number, data in enumerate((bytes(100), bytes(99), bytes(101), bytes(99) + b"x"), 1):
         disk.create(f"spare-{number:09}.log", len(data))
         disk.write(f"spare-{number:09}.log", 0, data)
-    Spares(disk, SteppedCommitter(lambda: None), 100, 2)
+    Spares(disk, SteppedCommitter(), 100, 2)
     assert disk.names() == ["spare-000000001.log"]
 
 
 def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
     """Journal files of which half lived, when the disk has room or not."""
-    disk = TightDisk(random.Random(1))
     settings = JournalSettings(file_bytes=2000, compact_files_min=10, compact_percentage=30)
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(settings)
     published = [message(number, bytes(200)) for number in range(1, 61)]
     for each in published:
         journal.records.published(each, [QUEUE_ID], 0)
@@ -109,10 +106,8 @@ def test_compaction_leaves_what_is_left_to_acknowledgements() -> None:
 
 def test_compaction_moves_little_at_a_time() -> None:
     """A disk that is full all of a sudden has to have room for it."""
-    disk = TightDisk(random.Random(1))
     settings = JournalSettings(file_bytes=4 << 20, compact_files_min=2, compact_percentage=90)
-    journal, committer, _ = open_journal(disk, settings)
-    journal.records.queue_changed(dict(QUEUE))
+    disk, journal, committer = begin(settings)
     published = [message(number, bytes(100_000)) for number in range(1, 121)]
     for each in published:
         journal.records.published(each, [QUEUE_ID], 0)
@@ -131,7 +126,7 @@ def test_compaction_moves_little_at_a_time() -> None:
     assert 100_000 < written < 1_300_000
 
 
-def _content_bytes(disk: TightDisk) -> int:
+def _content_bytes(disk: SimDisk) -> int:
     names = [name for name in disk.names() if segment_number(name) is not None]
     return sum(len(disk.read(name).rstrip(b"\0")) for name in names)
 
@@ -145,8 +140,8 @@ def _turns(log: SpillLog, writer: SteppedCommitter, count: int) -> None:
 
 def test_a_page_that_is_dropped_while_it_waits_for_room_is_not_written_any_more() -> None:
     """Its file had gone, and the broker ended because it was not there."""
-    disk = TightDisk(random.Random(1))
-    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    disk = SimDisk(random.Random(1))
+    writer, reader = SteppedCommitter(), SteppedCommitter()
     pages = PageFiles(disk, reader, lambda _: None)
     log = SpillLog(writer, pages, lambda _: None)
 
@@ -166,8 +161,8 @@ def test_a_page_that_is_dropped_while_it_waits_for_room_is_not_written_any_more(
 
 def test_pages_without_a_journal_wait_for_room() -> None:
     """Senders do as well, because what waits counts as backlog; it is written when there is room, and once."""
-    disk = TightDisk(random.Random(1))
-    writer, reader = SteppedCommitter(lambda: None), SteppedCommitter(lambda: None)
+    disk = SimDisk(random.Random(1))
+    writer, reader = SteppedCommitter(), SteppedCommitter()
     said: list[str] = []
     pages = PageFiles(disk, reader, said.append)
     log = SpillLog(writer, pages, said.append)
@@ -202,7 +197,7 @@ def test_a_sync_that_finds_no_room_is_a_failure_and_nothing_is_tried_again(
     assert not isinstance(raised.value, NoSpaceError)
     syncs: list[str] = []
     monkeypatch.setattr(disk, "sync", lambda name: syncs.append(name) or FileDisk.sync(disk, name))
-    committer = SteppedCommitter(lambda: None)
+    committer = SteppedCommitter()
     committer.run_now(Commit([Write(disk, "file", 1, b"y", sync=True)], 1))
     committer.stop()
     assert "No space left on device" in str(committer.failure)

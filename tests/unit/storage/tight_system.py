@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-import pytest
-
-from artemis_py.storage.disk import disk as disk_module
-from artemis_py.storage.disk import permissions, space
-from artemis_py.storage.retention import retained_bodies as bodies_module
 
 NAME_BYTES = 1
 """What a name takes."""
 
 
+@dataclass
 class TightSystem:
     """Every file below ``root`` takes its length. At the ``full_at``-th call for which there has to be room somebody
     else takes all that is left, and then what is freed, ``greed`` times.
     """
 
-    def __init__(self, root: Path, capacity_bytes: int) -> None:
-        self.root = root
-        self.capacity_bytes = capacity_bytes
-        self.full_at = -1
-        self.greed = 0
-        self.calls = 0
-        self.refusals: list[str] = []
-        """What found no room: the call, and the file."""
-        self._others_bytes = 0
-
-    def put_in_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """All that storage does with files goes here."""
-        for module in (disk_module, permissions, bodies_module, space):
-            monkeypatch.setattr(module, "os", self)
+    root: Path
+    capacity_bytes: int
+    full_at: int
+    greed: int
+    calls: int = 0
+    refusals: list[str] = field(default_factory=list)
+    """What found no room: the call, and the file."""
+    _others_bytes: int = 0
 
     @property
     def free_bytes(self) -> int:
         """What there is room for."""
-        used = sum(_size(path) + NAME_BYTES for path in self.root.rglob("*"))
+        used = sum((path.lstat().st_size if path.is_file() else 0) + NAME_BYTES for path in self.root.rglob("*"))
         return self.capacity_bytes - self._others_bytes - used
 
     def __getattr__(self, name: str) -> Any:
@@ -95,16 +84,3 @@ class TightSystem:
     def statvfs(self, path: str) -> Any:
         del path
         return SimpleNamespace(f_blocks=self.capacity_bytes, f_bavail=max(self.free_bytes, 0), f_frsize=1)
-
-    @staticmethod
-    def _nothing(descriptor: int) -> None:
-        del descriptor
-
-    fsync: Callable[[int], None] = _nothing
-    """No power goes here."""
-    fdatasync: Callable[[int], None] = _nothing
-
-
-def _size(path: Path) -> int:
-    found = path.lstat()
-    return found.st_size if path.is_file() else 0
