@@ -17,12 +17,20 @@ from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.kit.journal_story import START_MS, ImmediateCommitter, message
 
 TTL_S = 3600
+SETTINGS = JournalSettings(file_bytes=4096, compact_files_min=0, retains=True)
 
 
 class JournalWithCursors:
     """A broker's journal with small segments, what it retains, and cursors; its clock and its disk are the test's."""
 
-    def __init__(self, folder: Path, *, period_ms: int | None = None, bytes_max: int | None = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        period_ms: int | None = None,
+        bytes_max: int | None = 1,
+        settings: JournalSettings = SETTINGS,
+    ) -> None:
         self.folder = folder
         self.period_ms = period_ms
         self.bytes_max = bytes_max
@@ -30,6 +38,9 @@ class JournalWithCursors:
         self.crowded: Callable[[], bool] = lambda: False
         self.said: list[str] = []
         self.number = 0
+        self.closed: list[Segment] = []
+        """Whose index was written."""
+        self._settings = settings
         self.start()
 
     def start(self) -> None:
@@ -46,7 +57,7 @@ class JournalWithCursors:
         self.journal = Journal(
             self.disk,
             ImmediateCommitter(),
-            JournalSettings(file_bytes=4096, compact_files_min=0, retains=True),
+            self._settings,
             start=recovered.start,
             care=SegmentCare(retire=self.retention.retire, closed=self._write_index),
         )
@@ -55,6 +66,7 @@ class JournalWithCursors:
     def _write_index(self, segment: Segment) -> None:
         assert segment.index is not None
         assert write_index(self.disk, segment.index)
+        self.closed.append(segment)
 
     def turn(self) -> None:
         """What was written becomes durable."""

@@ -47,10 +47,6 @@ def _wreck(disk: SimDisk, record: Record, name: str = FIRST) -> None:
     flip(disk, name, record.offset + 8, 0x40)
 
 
-def _bytes_of(disk: SimDisk, record: Record, name: str = FIRST) -> bytes:
-    return disk.read(name)[record.offset : record.end]
-
-
 def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
     """Message 1 to 3 in a batch, of which 2 has this body; and, if that is to be proved, another batch."""
     disk, journal, committer = begin()
@@ -70,7 +66,8 @@ def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
 def test_a_record_in_a_body_that_was_read_before_is_not_read_again() -> None:
     """The body is the bytes of the record in front of it."""
     plain, _ = _with_body(b"")
-    disk, _ = _with_body(b"! " + _bytes_of(plain, _record(plain, 1)) + b" !")
+    first = _record(plain, 1)
+    disk, _ = _with_body(b"! " + plain.read(FIRST)[first.offset : first.end] + b" !")
     third = _record(disk, 3)
     _wreck(disk, _record(disk, 2))
     recovered = recover(disk)
@@ -80,7 +77,8 @@ def test_a_record_in_a_body_that_was_read_before_is_not_read_again() -> None:
 
 def test_a_record_in_a_body_with_a_number_above_the_next_batch_is_not_read() -> None:
     other = prepare(*[1] * 20)
-    disk, _ = _with_body(b"! " + _bytes_of(other, _record(other, 20)) + b" !")
+    late = _record(other, 20)
+    disk, _ = _with_body(b"! " + other.read(FIRST)[late.offset : late.end] + b" !")
     _wreck(disk, _record(disk, 2))
     assert kept_ids(recover(disk)) == [1, 3, 4]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,32 +13,18 @@ from tests.kit.journal_story import message
 from tests.kit.log_desk import Desk
 
 
-def alone(desk: Desk) -> None:
-    desk.journal.records.published(message(1), [1], 0)
-    desk.journal.records.published(message(2), [1], 0)
-
-
-def together(desk: Desk) -> None:
-    desk.journal.records.begin_group()
-    alone(desk)
-    desk.journal.records.end_group()
-
-
-def first_together(desk: Desk) -> None:
-    together(desk)
-    desk.journal.records.published(message(3), [1], 0)
-
-
-@pytest.mark.parametrize("write", [alone, together, first_together])
-def test_who_has_read_nothing_is_not_overtaken_by_a_damaged_header(
-    tmp_path: Path, write: Callable[[Desk], None]
-) -> None:
+@pytest.mark.parametrize("groups", [[[1], [2]], [[1, 2]], [[1, 2], [3]]], ids=str)
+def test_who_has_read_nothing_is_not_overtaken_by_a_damaged_header(tmp_path: Path, groups: list[list[int]]) -> None:
     """BATCH and GROUP have higher numbers than the records that follow them."""
     desk = Desk(tmp_path)
     desk.turn()
     desk.write(1)
     number, first_lsn = desk.journal.segments[-1].number, desk.journal.records.next_lsn
-    write(desk)
+    for messages in groups:
+        desk.journal.records.begin_group()
+        for one in messages:
+            desk.journal.records.published(message(one), [1], 0)
+        desk.journal.records.end_group()
     desk.turn()
     desk.keep(2)
     path = tmp_path / "journal" / segment_name(number)

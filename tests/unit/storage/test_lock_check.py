@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +16,6 @@ from artemis_py.storage.disk.disk import LockedError
 from artemis_py.storage.disk.lock import DirectoryLock, this_process
 from artemis_py.storage.disk.lock_check import LockHolder, file_system_of, held_lock, trials
 from tests.kit.forks import COMMAND
-from tests.kit.process import eventually
 
 MOUNTS = r"""
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -86,24 +85,12 @@ def test_a_holder_on_another_machine(
     assert capsys.readouterr().out.endswith("\nTwo brokers on these two machines can share it.\n")
 
 
-class _NoLock(DirectoryLock):
-    """What a file system without locks gives to everybody."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def confirm(self) -> None:
-        """Nothing is ever noticed."""
-
-    def release(self) -> None:
-        """There is nothing to release."""
-
-
 @pytest.mark.interpreted
 def test_a_file_system_that_lets_both_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("artemis_py.storage.disk.lock_check.DirectoryLock", _NoLock)
+    nothing_excludes = Mock(DirectoryLock)
+    monkeypatch.setattr("artemis_py.storage.disk.lock_check.DirectoryLock", nothing_excludes)
     assert cli.main(["ha", "check", str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "NO   a second process got the lock, too"
@@ -137,16 +124,8 @@ def test_what_a_holder_that_was_killed_left_is_no_holder(tmp_path: Path, monkeyp
 @pytest.mark.interpreted
 def test_a_lock_that_is_not_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first process is killed, and the file system goes on as if it lived."""
-
-    class Immortal(LockHolder):
-        def __init__(self) -> None:
-            self.lock = DirectoryLock(tmp_path / "ha-check")
-
-        def kill(self) -> None:
-            """It does not help."""
-
     monkeypatch.setattr("artemis_py.storage.disk.lock_check._RELEASED_S", 0.03)
-    found = trials(tmp_path, Immortal)
+    found = trials(tmp_path, lambda: Mock(lock=DirectoryLock(tmp_path / "ha-check")))
     assert next(found).passed
     released = next(found)
     assert (released.name, released.passed) == ("releases", False)
@@ -166,11 +145,4 @@ def test_a_holder_that_is_killed_leaves_the_lock(tmp_path: Path) -> None:
     assert holder.stdout.readline() == b"held\n"
     holder.kill()
     holder.communicate()
-
-    def attempt() -> Any:
-        try:
-            return DirectoryLock(tmp_path / "ha-check")
-        except LockedError:
-            return None
-
-    eventually("the lock", attempt, bool).release()
+    DirectoryLock.soon(tmp_path / "ha-check", 120).release()

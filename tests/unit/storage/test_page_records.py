@@ -19,10 +19,6 @@ FILE_NUMBER = st.integers(0, 999_999_999)
 PLACES = st.lists(st.integers(1, 2**40), min_size=1, max_size=20, unique=True)
 
 
-def page_of(stream: int, number: int) -> Page:
-    return Page(stream, number, 1)
-
-
 def messages_at(page: Page, places: list[int]) -> list[PagedMessage]:
     """Messages of 3 bytes each."""
     head = Head(b"a\n", "a", persistent=True)
@@ -48,7 +44,7 @@ def test_other_files_are_no_pages() -> None:
 def test_how_far_a_page_counts(
     stream: int, number: int, count: int, size: int, expires: int, large: bool, shares: dict[int, tuple[int, int]]
 ) -> None:
-    page = page_of(stream, number)
+    page = Page(stream, number, 1)
     page.kept_count, page.kept_bytes, page.expires_ms, page.has_large = count, size, expires, large
     page.durable = {queue_id: PageShare(*share) for queue_id, share in shares.items()}
     told = codec.decode_page_grew(codec.encode_page_grew(page))
@@ -61,7 +57,7 @@ def test_how_far_a_page_counts(
 def test_what_is_settled(
     queue_id: int, stream: int, number: int, places: list[int], reason: str, consumer: int
 ) -> None:
-    messages = messages_at(page_of(stream, number), places)
+    messages = messages_at(Page(stream, number, 1), places)
     told = codec.decode_page_settled(codec.encode_page_settled(queue_id, messages, reason, consumer))
     ids = tuple(message.id for message in messages)
     assert told == PageSettled(queue_id, stream, number, reason, 3 * len(places), tuple(places), ids, consumer)
@@ -90,7 +86,7 @@ def test_failed_deliveries_are_counted_up_to_65535() -> None:
 
 def test_records_from_before_consumers_and_reasons_were_told() -> None:
     """Their payloads end where these would be."""
-    page = page_of(1, 2)
+    page = Page(1, 2, 1)
     settled = codec.encode_page_settled(7, messages_at(page, [4]), "acked")
     assert len(settled) == 25 + 16
     assert codec.decode_page_settled(settled).consumer == 0

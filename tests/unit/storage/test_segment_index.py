@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -11,67 +12,40 @@ from unittest.mock import Mock
 
 import pytest
 
-from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.paged_messages import Page
-from artemis_py.storage.disk.disk import DiskError, FileDisk
+from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format import segment_index
 from artemis_py.storage.format.codec import decode_batch
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, CodecError, decode_record
 from artemis_py.storage.format.scan import Damage, whole_records
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_fields, index_name, index_of
-from artemis_py.storage.journal.index import Segment
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, index_beside, write_index
-from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
-from artemis_py.storage.recovery.accept_journal import recover
-from tests.kit.journal_story import ImmediateCommitter, Story, message
+from artemis_py.storage.journal.settings import JournalSettings
+from tests.kit.crash import prepared
+from tests.kit.journal_story import Story, message
+from tests.kit.journal_with_cursors import JournalWithCursors
+
+COMPACTED = JournalSettings(file_bytes=4096, compact_files_min=3, compact_percentage=60)
+LARGE = replace(COMPACTED, file_bytes=65536)
 
 
-def sent(number: int, address: str, body: bytes = b"") -> Message:
-    """A persistent message to an address."""
-    head = Head(encode_headers([("destination", address), ("persistent", "true")]), address, persistent=True)
-    return Message(head, body, number, number, 0, Account(), 0)
+def send(rig: JournalWithCursors, address: str, body: bytes = b"") -> int:
+    """One message."""
+    rig.number += 1
+    rig.journal.records.published(prepared.message(rig.number, body, address), [1], 0)
+    return rig.number
 
 
-class IndexedJournal:
-    """A journal on real files that writes the index of each segment it closes."""
+def turn(rig: JournalWithCursors, now_ms: int) -> None:
+    """What was written becomes durable."""
+    rig.now_ms = now_ms
+    rig.turn()
 
-    def __init__(self, folder: Path, file_bytes: int = 4096) -> None:
-        self.folder = folder
-        self.disk = FileDisk(folder)
-        self.closed: list[Segment] = []
-        recovered = recover(self.disk)
-        self.journal = Journal(
-            self.disk,
-            ImmediateCommitter(),
-            JournalSettings(file_bytes=file_bytes, compact_files_min=3, compact_percentage=60),
-            start=recovered.start,
-            care=SegmentCare(retire=lambda name: delete_segment(self.disk, name), closed=self._close),
-        )
-        self.number = 0
 
-    def _close(self, segment: Segment) -> None:
-        assert segment.index is not None
-        assert write_index(self.disk, segment.index)
-        self.closed.append(segment)
-
-    def turn(self, now_ms: int) -> None:
-        """What was written becomes durable."""
-        self.journal.records.now_ms = now_ms
-        self.journal.poll()
-        self.journal.seal()
-        self.journal.poll()
-
-    def send(self, address: str, body: bytes = b"", queue_ids: tuple[int, ...] = (1,)) -> int:
-        """One message."""
-        self.number += 1
-        self.journal.records.published(sent(self.number, address, body), list(queue_ids), 0)
-        return self.number
-
-    def bytes_of(self, number: int) -> bytes:
-        """A segment's file."""
-        return (self.folder / segment_name(number)).read_bytes()
+def bytes_of(rig: JournalWithCursors, number: int) -> bytes:
+    """A segment's file."""
+    return (rig.disk.directory / segment_name(number)).read_bytes()
 
 
 def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random) -> None:
@@ -96,23 +70,23 @@ def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random)
 
 
 def test_what_an_index_says(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     journal = rig.journal
     journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    rig.send("b")
-    rig.send("a")
-    rig.turn(2000)
+    send(rig, "b")
+    send(rig, "a")
+    turn(rig, 2000)
     journal.records.begin_group()
-    rig.send("a")
+    send(rig, "a")
     journal.records.queue_deleted(1)
     journal.records.end_group()
-    journal.records.published_run([sent(8, "run"), sent(9, "run")], 1, 0)
-    rig.turn(1000)
-    fields = index_of(rig.bytes_of(1)).fields()
-    end = len(rig.bytes_of(1).rstrip(b"\0"))
+    journal.records.published_run([prepared.message(8, address="run"), prepared.message(9, address="run")], 1, 0)
+    turn(rig, 1000)
+    fields = index_of(bytes_of(rig, 1)).fields()
+    end = len(bytes_of(rig, 1).rstrip(b"\0"))
     assert fields == {
         "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
-        "oldest_ms": 1, "newest_ms": 9, "bytes": fields["bytes"], "records": 10, "messages": 5,
+        "oldest_ms": 1001, "newest_ms": 1009, "bytes": fields["bytes"], "records": 10, "messages": 5,
         "addresses": ["a", "b", "run"],
         "queues": [
             {"lsn": 1, "id": 1, "name": "q", "address": "a"},
@@ -156,50 +130,50 @@ def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_pat
 
 def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
     """A page that grows twice in a turn says so once."""
-    rig = IndexedJournal(tmp_path)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     page = Page(1, 1, 1)
     rig.journal.records.page_opened(page, "a")
     for count in (1, 2, 3):
         page.count, page.size_bytes = count, 100 * count
         rig.journal.records.paged(page)
-    rig.turn(1)
+    turn(rig, 1)
     index = rig.journal.segments[0].index
     assert index is not None
     assert index.records == 3
-    assert index.fields() == index_of(rig.bytes_of(1)).fields()
+    assert index.fields() == index_of(bytes_of(rig, 1)).fields()
 
 
 def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path)
-    rig.send("a")
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
+    send(rig, "a")
     index = rig.journal.segments[0].index
     assert index is not None
     assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
-    rig.turn(1)
+    turn(rig, 1)
     assert (index.messages, index.addresses) == (1, ["a"])
 
 
 def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     rig.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    staying = rig.send("a.stays")
+    staying = send(rig, "a.stays")
     for number in range(200):
-        sent_id = rig.send("b", bytes(200))
-        rig.journal.records.settled(1, [sent(sent_id, "b")], "acked")
-        rig.turn(number)
+        sent_id = send(rig, "b", bytes(200))
+        rig.journal.records.settled(1, [prepared.message(sent_id, address="b")], "acked")
+        turn(rig, number)
     assert rig.journal.index.home[staying].number > 3
-    assert "a.stays" not in (index_of(rig.bytes_of(rig.journal.index.home[staying].number)).addresses or [])
+    assert "a.stays" not in (index_of(bytes_of(rig, rig.journal.index.home[staying].number)).addresses or [])
     assert sum(1 for segment in rig.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
 
 
 @pytest.mark.interpreted
 def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
-    rig = IndexedJournal(tmp_path, file_bytes=65536)
-    for turn in range(40):
-        rig.send("a", bytes(100))
-        rig.turn(10 + turn)
-    data = rig.bytes_of(1)
+    rig = JournalWithCursors(tmp_path, settings=LARGE)
+    for now_ms in range(40):
+        send(rig, "a", bytes(100))
+        turn(rig, 10 + now_ms)
+    data = bytes_of(rig, 1)
     index = index_of(data)
     offsets = [offset for offset, _, _ in index.blocks]
     assert offsets[0] == FILE_HEADER_BYTES
@@ -218,30 +192,30 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
 @pytest.mark.interpreted
 def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
-    rig = IndexedJournal(tmp_path)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     for address in "abc":
-        rig.send(address)
-        rig.turn(1)
-    assert index_of(rig.bytes_of(1)).addresses == ["a", "b", "c"]
-    rig.send("d")
-    rig.turn(1)
-    assert index_of(rig.bytes_of(1)).addresses is None
-    rig.send("a")
-    rig.turn(1)
+        send(rig, address)
+        turn(rig, 1)
+    assert index_of(bytes_of(rig, 1)).addresses == ["a", "b", "c"]
+    send(rig, "d")
+    turn(rig, 1)
+    assert index_of(bytes_of(rig, 1)).addresses is None
+    send(rig, "a")
+    turn(rig, 1)
     assert rig.journal.segments[0].index is not None
     assert rig.journal.segments[0].index.fields()["addresses"] is None
 
 
 def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path)
-    for turn in range(60):
-        rig.send("a", bytes(200))
-        rig.turn(turn)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
+    for now_ms in range(60):
+        send(rig, "a", bytes(200))
+        turn(rig, now_ms)
     names = set(rig.disk.names())
     for segment in rig.closed:
         assert segment.index is not None
-        path = tmp_path / segment.name
-        beside = tmp_path / index_name(segment.name)
+        path = rig.disk.directory / segment.name
+        beside = rig.disk.directory / index_name(segment.name)
         assert beside.name in names
         fields = segment.index.fields()
         assert index_fields(path) == index_beside(path) == fields
@@ -257,34 +231,34 @@ def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: P
     first = rig.closed[0].name
     delete_segment(rig.disk, first)
     assert not {first, index_name(first)} & set(rig.disk.names())
-    (tmp_path / rig.closed[1].name).unlink()
-    (tmp_path / (index_name(rig.closed[2].name) + ".part")).write_bytes(b"half")
+    (rig.disk.directory / rig.closed[1].name).unlink()
+    (rig.disk.directory / (index_name(rig.closed[2].name) + ".part")).write_bytes(b"half")
     delete_orphans(rig.disk)
     left = {index_name(segment.name) for segment in rig.closed[2:]}
     assert {name for name in rig.disk.names() if ".index" in name} == left
 
 
 def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     rig.journal.finish()
     assert rig.closed == []
-    rig.send("a")
-    rig.turn(1)
+    send(rig, "a")
+    turn(rig, 1)
     rig.journal.finish()
     assert [segment.number for segment in rig.closed] == [1]
-    again = IndexedJournal(tmp_path)
-    again.send("b")
-    again.turn(2)
-    again.journal.finish()
-    assert [segment.number for segment in again.closed] == [2]
-    assert index_fields(tmp_path / segment_name(2))["addresses"] == ["b"]
+    rig.start()
+    send(rig, "b")
+    turn(rig, 2)
+    rig.journal.finish()
+    assert [segment.number for segment in rig.closed] == [1, 2]
+    assert index_fields(rig.disk.directory / segment_name(2))["addresses"] == ["b"]
 
 
 @pytest.mark.interpreted
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = IndexedJournal(tmp_path)
-    rig.send("a")
-    rig.turn(1)
+    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
+    send(rig, "a")
+    turn(rig, 1)
     index = rig.journal.segments[0].index
     assert index is not None
     monkeypatch.setattr(rig.disk, "begin", Mock(side_effect=DiskError("no space")))
@@ -292,11 +266,11 @@ def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch:
 
 
 def test_damage_is_passed_over(tmp_path: Path) -> None:
-    rig = IndexedJournal(tmp_path, file_bytes=65536)
-    for turn in range(3):
-        rig.send("abc"[turn])
-        rig.turn(turn)
-    data = bytearray(rig.bytes_of(1))
+    rig = JournalWithCursors(tmp_path, settings=LARGE)
+    for now_ms in range(3):
+        send(rig, "abc"[now_ms])
+        turn(rig, now_ms)
+    data = bytearray(bytes_of(rig, 1))
     place = data.index(b"destination:b")
     data[place] ^= 1
     damages: list[Damage] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -31,12 +32,12 @@ from artemis_py.storage.retention.survey import ACKED, ADDED, EXPIRED, KILLED, R
 HEADS = {name: Head(encode_headers([("destination", name)]), name, persistent=True) for name in ("a", "b")}
 
 
+@dataclass
 class MadeSegment:
     """A segment that is put together record by record."""
 
-    def __init__(self) -> None:
-        self.lsn = 0
-        self.data = encode_file_header(FileHeader(KIND_JOURNAL, 1, 1, 0))
+    data: bytes = encode_file_header(FileHeader(KIND_JOURNAL, 1, 1, 0))
+    lsn: int = 0
 
     def record(self, kind: int, payload: bytes) -> bytes:
         """The next one."""

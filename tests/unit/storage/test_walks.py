@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.message import Account, Head, Message
-from artemis_py.replay_log import AddressChoice, Spot
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.replay.replay import Addresses
+from artemis_py.replay_log import Spot
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import BatchHeader, Kept
 from artemis_py.storage.format.records import (
@@ -33,20 +34,8 @@ from artemis_py.storage.format.records import (
 )
 from artemis_py.storage.replay.slices import LogSlice, SegmentContent
 from artemis_py.storage.retention.survey import Survey
+from tests.kit.crash.prepared import message
 
-
-class Orders(AddressChoice):
-    """One address."""
-
-    def __init__(self) -> None:
-        self.key = self.exact = "orders"
-        self.patterns = ("orders",)
-
-    def wants(self, address: str) -> bool:
-        return address == self.exact
-
-
-HEAD = Head(b"a:b\n\n", "orders", persistent=True)
 PLAIN = st.sampled_from([number for number in RECORD_NAMES if number != GROUP])
 ANY = st.tuples(PLAIN, st.binary(max_size=40))
 DAMAGE = st.tuples(st.integers(0, 4000), st.integers(1, 255))
@@ -102,11 +91,6 @@ def test_places_are_those_of_records(data: bytes, damages: list[tuple[int, int]]
     assert of_groups == groups
 
 
-def kept(lsn: int, queues: list[int]) -> Kept:
-    """A message, published with this lsn."""
-    return Kept(Message(HEAD, b"x" * (lsn % 7), lsn, 1000 + lsn, 0, Account(), 0), lsn, queues)
-
-
 @st.composite
 def segments(draw: st.DrawFn) -> bytes:
     """A segment of messages and their ends, alone and in groups."""
@@ -117,7 +101,8 @@ def segments(draw: st.DrawFn) -> bytes:
         for choice in together:
             lsn += 1
             if choice < 2:
-                inner.append(encode_record(MESSAGE, lsn, codec.encode_message(kept(lsn, list(range(choice + 1))))))
+                kept = Kept(message(lsn, b"x" * (lsn % 7), "orders"), lsn, list(range(choice + 1)))
+                inner.append(encode_record(MESSAGE, lsn, codec.encode_message(kept)))
             elif choice == 2:
                 inner.append(encode_record(SETTLED, lsn, codec.encode_settled(1, "acked", [lsn])))
             else:
@@ -157,5 +142,6 @@ def test_a_survey_and_slices_check_the_same_records(data: bytes, damages: list[t
     while piece.scan(2):
         pass
     lsns = [read_header(bytes(content), place)[2] for place in places if content[place + TYPE_AT] == MESSAGE]
-    seen = [found.message.lsn for index in piece.select(Orders()) if (found := piece.get(index)) is not None]
+    places_of_orders = piece.select(Addresses(("orders",), WildcardSyntax()))
+    seen = [found.message.lsn for index in places_of_orders if (found := piece.get(index)) is not None]
     assert seen == lsns
