@@ -60,14 +60,15 @@ class Client:
         self.connection: Connection = connection
         self.transport = FakeTransport(world.loop, connection)
         self.stream = ServerStream()
-        self._unread = bytearray()
+        self.unread = bytearray()
+        """What the broker has not taken from this client."""
         connection.connection_made(self.transport)
         world.loop.run()
 
     def send(self, data: bytes) -> None:
         """Write bytes; the broker reads them when it wants to."""
-        self._unread += data
-        self._deliver()
+        self.unread += data
+        self.pump()
         self._world.settle()
 
     def frame(self, command: str, *headers: str, body: str = "") -> None:
@@ -80,23 +81,20 @@ class Client:
         self.collect().clear()
         return self
 
-    def _deliver(self) -> bool:
+    def pump(self) -> bool:
+        """Hand over what the broker wants to read; True when there was something."""
         transport = self.transport
         delivered = False
-        while self._unread and transport.reading and not transport.is_closing():
+        while self.unread and transport.reading and not transport.is_closing():
             buffer = self.connection.get_buffer(-1)
-            size = min(len(self._unread), READ_BYTES_MAX)
-            buffer[:size] = self._unread[:size]
-            del self._unread[:size]
+            size = min(len(self.unread), READ_BYTES_MAX)
+            buffer[:size] = self.unread[:size]
+            del self.unread[:size]
             self.connection.buffer_updated(size)
             delivered = True
-            if self._unread and not self._world.together:
+            if self.unread and not self._world.together:
                 self._world.loop.run()
         return delivered
-
-    def pump(self) -> bool:
-        """Hand over what the broker would not read before; True when anything was."""
-        return self._deliver()
 
     def half_close(self) -> None:
         """Send nothing more, go on reading."""
@@ -116,11 +114,6 @@ class Client:
         """Read what waits, and go on."""
         self.transport.read_again()
         self._world.settle()
-
-    @property
-    def unread_bytes(self) -> int:
-        """What the broker has not taken from this client."""
-        return len(self._unread)
 
     @property
     def is_closed(self) -> bool:
@@ -169,7 +162,7 @@ class InProcessBroker:
         self.broker = Broker(config, self.log, now_ms)
         self.disk = SimDisk(random.Random(0))
         self.disk_works = True
-        self._threads = [SteppedCommitter(self._wake), SteppedCommitter(self._wake)]
+        self._threads = [SteppedCommitter(lambda: self.turns.disk_has_news()) for _ in range(2)]
         self.large = LargeStore(self.disk, *self._threads)
         self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
         acceptor = config.acceptors[0]
@@ -221,9 +214,6 @@ class InProcessBroker:
         self.loop.run()
         while any(client.pump() for client in list(self.clients.values())) or self.work_disk():
             self.loop.run()
-
-    def _wake(self) -> None:
-        self.turns.disk_has_news()
 
     def work_disk(self) -> bool:
         """Let each of the disk's threads do one thing; False when there is nothing to do."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from artemis_py.config.reader import loads
-from artemis_py.core.queue.queue import Queue
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
 from tests.kit.frames import ServerFrame
@@ -18,7 +19,7 @@ def setting(match: str, **roles: str) -> str:
     return f'<security-setting match="{match}">{rows}</security-setting>'
 
 
-class SecuredBroker:
+class SecuredBroker(InProcessBroker):
     """The core of broker.xml is given as pieces: security settings, and whatever else."""
 
     def __init__(self, *security: str, core: str = "") -> None:
@@ -31,7 +32,7 @@ class SecuredBroker:
         )
         self.told: list[tuple[str, str]] = []
         self.authorizer = Authorizer(self.config, lambda line, kind, *_: self.told.append((line, kind)))
-        self.world = InProcessBroker(self.config)
+        super().__init__(self.config)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -41,26 +42,22 @@ class SecuredBroker:
     @property
     def names(self) -> tuple[set[str], set[str]]:
         """The addresses and the queues that exist."""
-        return set(self.world.broker.addresses), set(self.world.broker.queues)
-
-    def queue(self, name: str) -> Queue:
-        """A queue that must exist."""
-        return self.world.queue(name)
+        return set(self.broker.addresses), set(self.broker.queues)
 
     def login(self, user: str, *roles: str, version: str = "1.1", name: str = "") -> Person:
         """Somebody who has logged in on a connection of their own."""
-        client = self.world.client(name or user)
+        client = self.client(name or user)
         client.send(f"CONNECT\naccept-version:{version}\nhost:x\nlogin:{user}\nclient-id:{user}-id\n\n\0".encode())
         assert client.collect().pop().command == "CONNECTED"
         client.connection.session.state.rights = self.authorizer.rights_of(Identity(user, frozenset(roles)))
         return Person(client)
 
 
+@dataclass(frozen=True)
 class Person:
     """One client of a ``SecuredBroker``."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    client: Client
 
     def frame(self, command: str, body: str = "", **headers: str) -> str | None:
         """Send a frame with a receipt; returns None for a RECEIPT, else the text of the ERROR. Underscores in names

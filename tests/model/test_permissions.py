@@ -86,7 +86,7 @@ class World:
     @property
     def existing(self) -> Existing:
         """What exists now."""
-        broker = self.shop.world.broker
+        broker = self.shop.broker
         return Existing(
             {name: frozenset(_types(address)) for name, address in broker.addresses.items()},
             {name: (queue.address.name, queue.routing_type) for name, queue in broker.queues.items()},

@@ -187,7 +187,7 @@ def test_a_sender_is_read_no_faster_than_the_disk_writes() -> None:
     world.disk_works = False
     frame = sent(BODY * 10, "receipt:1")
     producer.send(frame)
-    read_bytes = len(frame) - producer.unread_bytes
+    read_bytes = len(frame) - len(producer.unread)
     assert UNWRITTEN_BYTES_MAX <= read_bytes < UNWRITTEN_BYTES_MAX + 200_000
     assert not producer.transport.reading
     world.disk_works = True

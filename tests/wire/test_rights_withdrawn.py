@@ -24,7 +24,7 @@ class Shop(SecuredBroker):
 
     def __init__(self) -> None:
         super().__init__(READS, core=SHOP)
-        stats, isolation = self.world.stats, self.world.turns.isolation
+        stats, isolation = self.stats, self.turns.isolation
         self.asked: list[Set[str]] = []
         self.answers = RightsCheck(self.asked.append, stats.connections, isolation, carried_out)
         self.clerk, self.boss = self.login("cl", "clerk"), self.login("b", "boss")
@@ -33,12 +33,12 @@ class Shop(SecuredBroker):
         """From clerks."""
         self.authorizer.use(load_core(f"<security-settings>{READS_NO_MORE}</security-settings>"))
         self.answers.begin()
-        self.world.settle()
+        self.settle()
 
     def change(self, *users: str) -> None:
         """Their logins have changed."""
         self.answers.begin(set(users))
-        self.world.settle()
+        self.settle()
 
 
 def carried_out(steps: Iterator[bool | None]) -> asyncio.Future[Any]:
@@ -105,7 +105,7 @@ def test_a_browser_that_lags_gets_to_the_error(size: int) -> None:
     client.send(b"SUBSCRIBE\ndestination:orders\nid:1\nbrowser:true\n\n\0")
     assert client.connection.weight.output_bytes > 0
     shop.withdraw()
-    shop.world.advance(LINGER_MS - 1)
+    shop.advance(LINGER_MS - 1)
     assert not client.transport.lost
     client.read_again()
     frames = client.collect()
@@ -125,7 +125,7 @@ def test_a_client_that_goes_on_reading_is_waited_for(size: int) -> None:
     shop.withdraw()
     for _ in range(3):
         transport.read(1000)
-        shop.world.advance(LINGER_MS)
+        shop.advance(LINGER_MS)
         assert not transport.lost
-    shop.world.advance(LINGER_MS)
+    shop.advance(LINGER_MS)
     assert transport.lost
