@@ -270,17 +270,13 @@ def test_tls_switched_off_opens_the_port() -> None:
 
 
 def test_two_acceptors_of_one_name_or_port_are_refused() -> None:
-    def both(first: str, second: str, names: tuple[str, str] = ("a", "b")) -> str:
-        acceptors = zip(names, (first, second), strict=True)
-        inside = "\n".join(f'<acceptor name="{name}">{uri}</acceptor>' for name, uri in acceptors)
-        return f"<acceptors>{inside}</acceptors>"
-
-    (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:2", ("a", "a")))
+    two = '<acceptors><acceptor name="a">{}</acceptor>\n<acceptor name="{}">{}</acceptor></acceptors>'
+    (problem,) = errors_of(two.format("tcp://localhost:1", "a", "tcp://localhost:2"))
     assert "two acceptors are named 'a'" in problem.message
-    (problem,) = errors_of(both("tcp://localhost:1", "tcp://localhost:1"))
+    (problem,) = errors_of(two.format("tcp://localhost:1", "b", "tcp://localhost:1"))
     assert "the acceptor at broker.xml:3 already uses" in problem.message
-    assert errors_of(both("tcp://localhost:0", "tcp://localhost:0")) == []
-    assert errors_of(both("tcp://localhost:1?protocols=AMQP", "tcp://localhost:1")) == []
+    assert errors_of(two.format("tcp://localhost:0", "b", "tcp://localhost:0")) == []
+    assert errors_of(two.format("tcp://localhost:1?protocols=AMQP", "b", "tcp://localhost:1")) == []
 
 
 @pytest.mark.parametrize("text", ["a:b", "a%0Ab", "a%0Db", "%C3%A9", "", "x" * 201])

@@ -8,7 +8,6 @@ import pytest
 
 from artemis_py.config.changes import NOTHING, NOW, plan_of
 from artemis_py.config.reader import loads
-from artemis_py.config.settings import BrokerConfig
 from tests.kit.documents import document, errors_of, load_core, queue, warnings_of
 
 CONNECTORS = """<connectors>
@@ -156,21 +155,17 @@ def test_properties_make_a_bridge_and_its_connector(tmp_path: Path) -> None:
     assert connector.text("trustStorePassword") == "a&b=c d%"
 
 
-def changes(old: BrokerConfig, new: BrokerConfig) -> list[tuple[str, str, str, str]]:
-    return [(each.part, each.setting, each.action, each.effect) for each in plan_of(old, new).changes]
-
-
 def test_a_reload_adds_changes_and_removes_bridges() -> None:
     none = load_core(CONNECTORS + queue())
     plain, changed = load_core(bridged()), load_core(bridged("<concurrency>3</concurrency><ha>true</ha>", refs="paris"))
-    assert changes(none, plain) == [("bridge", "", "added", NOW)]
-    assert changes(plain, none) == [("bridge", "", "removed", NOW)]
-    assert not changes(plain, load_core(bridged()))
-    assert changes(plain, changed) == [
-        ("bridge", "concurrency", "changed", NOW),
-        ("bridge", "ha", "changed", NOTHING),
-        ("bridge", "static-connectors", "changed", NOW),
-    ]
+    of_bridges = [("concurrency", NOW), ("ha", NOTHING), ("static-connectors", NOW)]
+    for old, new, told in (
+        (none, plain, [("bridge", "", "added", NOW)]),
+        (plain, none, [("bridge", "", "removed", NOW)]),
+        (plain, load_core(bridged()), []),
+        (plain, changed, [("bridge", setting, "changed", effect) for setting, effect in of_bridges]),
+    ):
+        assert [(each.part, each.setting, each.action, each.effect) for each in plan_of(old, new).changes] == told
 
 
 def test_a_plan_shows_no_password() -> None:

@@ -12,15 +12,13 @@ def circles(core: str) -> list[Problem]:
     return [problem for problem in problems_of(core) if problem.code == "circle"]
 
 
-def divert(name: str, address: str, target: str) -> str:
-    return (
-        f'\n<divert name="{name}"><address>{address}</address>'
-        f"<forwarding-address>{target}</forwarding-address></divert>"
-    )
-
-
 def diverts(*pairs: tuple[str, str]) -> str:
-    return f"<diverts>{''.join(divert(f'd{number}', *pair) for number, pair in enumerate(pairs))}\n</diverts>"
+    inside = "".join(
+        f'\n<divert name="d{number}"><address>{address}</address>'
+        f"<forwarding-address>{target}</forwarding-address></divert>"
+        for number, (address, target) in enumerate(pairs)
+    )
+    return f"<diverts>{inside}\n</diverts>"
 
 
 def queues(*queues: tuple[str, str]) -> str:

@@ -76,14 +76,14 @@ def test_1_and_2_exact_before_star_before_hash() -> None:
     )  # fmt: skip
     flags = ("no_expiry", "default_exclusive_queue", "default_non_destructive", "send_to_dla_on_no_route")
 
-    def decided(address: str) -> tuple[str | None, list[bool]]:
+    for address, decider, set_by in (
+        ("a.b", "a.b", [True, True, True, True]),
+        ("a", "a.#", [True, True, False, False]),
+        ("a.b.c", "a.#", [True, True, False, False]),
+        ("z", "#", [True, False, False, False]),
+    ):
         merged = found.settings_for(address)
-        return merged.dead_letter_address, [getattr(merged, flag) for flag in flags]
-
-    assert decided("a.b") == ("a.b", [True, True, True, True])
-    assert decided("a") == ("a.#", [True, True, False, False])
-    assert decided("a.b.c") == ("a.#", [True, True, False, False])
-    assert decided("z") == ("#", [True, False, False, False])
+        assert (merged.dead_letter_address, [getattr(merged, flag) for flag in flags]) == (decider, set_by)
 
 
 def test_3_a_star_beats_a_deeper_hash() -> None:

@@ -28,21 +28,15 @@ ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
 WITH_DEFAULT = [ROWS[attribute] for attribute in QUEUE_DEFAULTS]
 
 
-def values_of(row: Setting) -> tuple[Any, Any]:
-    """Two values that the setting allows, and that are not its default."""
-    if row.kind == CHOICE:
-        first, *others = [word for word in row.choices if word != row.default]
-        return first, others[0]
-    by_kind = {
-        BOOLEAN: (True, False),
-        INT: (3, 4),
-        LONG: (5, 6),
-        PERIOD: (11, 12),
-        BYTES: (7, 8),
-        DOUBLE: (9.5, 10.5),
-        TEXT: ("k", "l"),
-    }
-    return by_kind[row.kind]
+TWO_BY_KIND: dict[str, tuple[Any, Any]] = {
+    BOOLEAN: (True, False),
+    INT: (3, 4),
+    LONG: (5, 6),
+    PERIOD: (11, 12),
+    BYTES: (7, 8),
+    DOUBLE: (9.5, 10.5),
+    TEXT: ("k", "l"),
+}
 
 
 def queue_of(**attributes: Any) -> QueueConfig:
@@ -53,7 +47,9 @@ def queue_of(**attributes: Any) -> QueueConfig:
 @pytest.mark.parametrize("row", WITH_DEFAULT, ids=lambda row: row.name)
 def test_the_queue_beats_the_address_setting(row: Setting) -> None:
     """Attribute, else address-setting, else default."""
-    own, other = values_of(row)
+    words = [word for word in row.choices if word != row.default]
+    two: Any = words[:2] if row.kind == CHOICE else TWO_BY_KIND[row.kind]
+    own, other = two
     under = AddressSettings(**{QUEUE_DEFAULTS[row.attribute]: other})
     assert getattr(queue_settings(queue_of(**{row.attribute: own}), under), row.attribute) == own
     assert getattr(queue_settings(queue_of(), under), row.attribute) == other

@@ -142,14 +142,6 @@ def test_values_that_nobody_takes_out_of_pages_are_refused() -> None:
     assert problem.message.startswith("queue 'q' is a non-destructive last-value queue")
 
 
-def expression_in(core: str) -> tuple[str | None, str | None]:
-    """Type and priority-expression of the queue ``q``."""
-    config = load_core(core)
-    (declared,) = config.addresses[0].queues
-    own = queue_settings(declared, config.settings_for("a"))
-    return own.queue_type, own.priority_expression
-
-
 @pytest.mark.parametrize(
     ("default", "attributes", "expected"),
     [
@@ -164,7 +156,9 @@ def expression_in(core: str) -> tuple[str | None, str | None]:
 )
 def test_an_expression_is_a_type_without_a_name(default: str, attributes: str, expected: tuple[object, ...]) -> None:
     """As with other types, the queue's own one takes precedence."""
-    assert expression_in((setting(default) if default else "") + queue(attributes)) == expected
+    config = load_core((setting(default) if default else "") + queue(attributes))
+    own = queue_settings(config.addresses[0].queues[0], config.settings_for("a"))
+    assert (own.queue_type, own.priority_expression) == expected
 
 
 def test_an_expression_that_does_not_parse_is_told_with_its_place() -> None:

@@ -7,7 +7,6 @@ import time
 import pytest
 
 from artemis_py.config.xml.document import fast_schema
-from artemis_py.errors import Problem
 from tests.kit.documents import acceptor, divert, errors_of, load_core, problems_of, queue, setting
 
 DIVERT = "<address>x</address><forwarding-address>y</forwarding-address>"
@@ -98,11 +97,6 @@ def test_accepted(core: str) -> None:
     assert errors_of(core) == []
 
 
-def only(core: str) -> Problem:
-    (problem,) = errors_of(core)
-    return problem
-
-
 @pytest.mark.parametrize(
     ("core", "suggestion"),
     [
@@ -122,7 +116,8 @@ def only(core: str) -> Problem:
     ],
 )
 def test_the_nearest_right_name(core: str, suggestion: str) -> None:
-    assert only(core).suggestion == suggestion
+    (problem,) = errors_of(core)
+    assert problem.suggestion == suggestion
 
 
 @pytest.mark.parametrize(

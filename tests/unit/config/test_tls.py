@@ -6,7 +6,6 @@ import ssl
 
 import pytest
 
-from artemis_py.config.settings import AcceptorConfig
 from artemis_py.config.tables.acceptor import OPENSSL_NAMES
 from tests.kit.documents import acceptor, errors_of, load_core, warnings_of
 
@@ -14,13 +13,8 @@ TLS = "tcp://localhost:1?sslEnabled=true;"
 KEY = f"{TLS}keyStorePath=broker.pem;"
 
 
-def made(uri: str) -> AcceptorConfig:
-    (only,) = load_core(acceptor(uri)).acceptors
-    return only
-
-
 def test_a_port_with_tls_is_opened() -> None:
-    found = made(KEY)
+    found = load_core(acceptor(KEY)).acceptors[0]
     assert found.is_opened
     assert found.is_tls
     assert found.text_param("keyStorePath") == "broker.pem"
@@ -50,9 +44,11 @@ def test_words_without_effect_need_no_notice() -> None:
     ],
 )
 def test_ports_that_are_not_opened(uri: str, words: str) -> None:
-    assert words in str(made(uri).refused)
-    assert not made(uri).is_opened
-    assert made(uri.replace("sslEnabled=true", "sslEnabled=false")).refused is None
+    (refused,) = load_core(acceptor(uri)).acceptors
+    assert words in str(refused.refused)
+    assert not refused.is_opened
+    (plain,) = load_core(acceptor(uri.replace("sslEnabled=true", "sslEnabled=false"))).acceptors
+    assert plain.refused is None
 
 
 @pytest.mark.parametrize(
