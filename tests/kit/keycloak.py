@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from tests.kit.forks import ROOT
+from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import LOOPBACK, eventually, kill_group
 
@@ -23,65 +22,51 @@ START_S: Final = 600.0
 _ADMIN: Final = "admin of tests"
 
 
-def home() -> Path | None:
-    """``KEYCLOAK_HOME``, or the newest ``keycloak-*`` in a folder of the cache; None without it, or Java."""
-    named = os.environ.get("KEYCLOAK_HOME")
-    found = [Path(named)] if named else sorted((ROOT / ".cache").glob("*/keycloak-*"))
-    homes = [path for path in found if (path / "bin" / "kc.sh").exists()]
-    return homes[-1] if homes and shutil.which("java") else None
+_NAMED: Final = os.environ.get("KEYCLOAK_HOME")
+_FOLDERS: Final = [Path(_NAMED)] if _NAMED else sorted((ROOT / ".cache").glob("*/keycloak-*"), reverse=True)
+_PROGRAM: Final = next((path for folder in _FOLDERS if (path := folder / "bin" / "kc.sh").exists()), None)
+"""Of ``KEYCLOAK_HOME``, or of the newest ``keycloak-*`` in a folder of the cache."""
+MISSING: Final = (
+    ""
+    if _PROGRAM is not None and shutil.which("java")
+    else "no Keycloak: neither KEYCLOAK_HOME nor keycloak-* in a folder of .cache, or no Java"
+)
+"""Why there can be no Keycloak; empty if there can."""
 
 
-def why_no_keycloak() -> str | None:
-    """What this machine lacks for it, or None."""
-    lacking = "no Keycloak: neither KEYCLOAK_HOME nor keycloak-* in a folder of .cache, or no Java"
-    return lacking if home() is None else None
-
-
+@dataclass(frozen=True)
 class Keycloak:
     """One that runs, with nothing but its own realm."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    port: int
 
-    def ask(
-        self, path: str, body: Any = None, *, form: bool = False, token: str = "", method: str | None = None
-    ) -> Any:
-        """What it answers, as JSON; None without a body."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        data = None
-        if body is not None:
-            data = (urlencode(body) if form else json.dumps(body)).encode()
-            headers["Content-Type"] = "application/x-www-form-urlencoded" if form else "application/json"
-        request = urllib.request.Request(self.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            content = answer.read()
-        return json.loads(content) if content else None
+    def log_in(self, realm: str, **login: str) -> dict[str, str]:
+        """The tokens of a user who tells a program the password."""
+        path = f"/realms/{realm}/protocol/openid-connect/token"
+        form = urlencode({"grant_type": "password", **login}).encode()
+        reply = ask(self.port, "POST", path, form, Content_Type="application/x-www-form-urlencoded")
+        assert reply.status == 200, reply.body
+        tokens: dict[str, str] = reply.json
+        return tokens
 
-    def admin(self, path: str, body: Any = None) -> Any:
-        """What an administrator asks."""
-        login = {"grant_type": "password", "client_id": "admin-cli", "username": "admin", "password": _ADMIN}
-        token = self.ask("/realms/master/protocol/openid-connect/token", login, form=True)["access_token"]
-        return self.ask(f"/admin/realms{path}", body, token=token)
-
-    @property
-    def is_up(self) -> bool:
-        """Does it answer?"""
-        try:
-            return bool(self.ask("/realms/master"))
-        except (OSError, urllib.error.HTTPError):
-            return False
+    def admin(self, path: str, body: object = None) -> Any:
+        """What an administrator asks, or makes with a body."""
+        token = self.log_in("master", client_id="admin-cli", username="admin", password=_ADMIN)["access_token"]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        reply = ask(self.port, "GET" if body is None else "POST", f"/admin/realms{path}", body, **headers)
+        assert reply.status < 300, reply.body
+        return reply.json if reply.body else None
 
 
 @contextmanager
 def keycloak(log: Path) -> Iterator[Keycloak]:
     """It runs, with a database in memory, until the end."""
-    place = home()
-    assert place is not None
+    assert _PROGRAM is not None
     port, management = free_ports(2)
     options = [f"--http-host={LOOPBACK}", f"--http-port={port}", f"--http-management-port={management}"]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [place / "bin" / "kc.sh", "start-dev", "--db=dev-mem", *options],
+            [_PROGRAM, "start-dev", "--db=dev-mem", *options],
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             env={
                 **os.environ, "KC_BOOTSTRAP_ADMIN_USERNAME": "admin", "KC_BOOTSTRAP_ADMIN_PASSWORD": _ADMIN,
@@ -89,13 +74,15 @@ def keycloak(log: Path) -> Iterator[Keycloak]:
             },
         )  # fmt: skip
     try:
-        one = Keycloak(f"http://{LOOPBACK}:{port}")
 
         def is_up() -> bool:
             assert process.poll() is None, log.read_text("utf-8", "replace")
-            return one.is_up
+            try:
+                return ask(port, "GET", "/realms/master").status == 200
+            except OSError:
+                return False
 
         eventually("Keycloak", is_up, bool, START_S)
-        yield one
+        yield Keycloak(port)
     finally:
         kill_group(process)

@@ -11,7 +11,7 @@ from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
 from tests.kit.http import ask
-from tests.kit.keycloak import Keycloak, keycloak, why_no_keycloak
+from tests.kit.keycloak import MISSING, Keycloak, keycloak
 from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import secured_broker
 
@@ -20,7 +20,7 @@ pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.skipif(why_no_keycloak() is not None, reason=str(why_no_keycloak())),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 needs_browser = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
 
@@ -44,10 +44,9 @@ class Shop:
 
     def token(self, user: str) -> dict[str, str]:
         """What Keycloak tells a program that has the user's password."""
-        login = {"grant_type": "password", "client_id": "console", "username": user, "password": f"{user}'s secret"}
-        path = "/realms/shop/protocol/openid-connect/token"
-        found: dict[str, str] = self.provider.ask(path, {**login, "scope": "openid"}, form=True)
-        return found
+        return self.provider.log_in(
+            "shop", client_id="console", username=user, password=f"{user}'s secret", scope="openid"
+        )
 
     def status(self, token: str) -> tuple[int, str]:
         """Status and text when a program asks for queues with this token."""
@@ -91,7 +90,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("shop")
     with (
         keycloak(folder / "keycloak.log") as provider,
-        secured_broker(folder, AUTHENTICATION.format(url=provider.url), MAPPING) as broker,
+        secured_broker(folder, AUTHENTICATION.format(url=f"http://{LOOPBACK}:{provider.port}"), MAPPING) as broker,
     ):
         provider.admin("", realm(f"http://{LOOPBACK}:{broker.ports['http']}/ui/"))
         yield Shop(broker, provider)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -156,16 +157,10 @@ def test_it_does_not_sort_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_no_step_looks_at_many(rng: random.Random) -> None:
     """However many there are, each step reads some hundreds of values."""
-    reads = 0
-
-    def size(thing: Thing) -> int:
-        nonlocal reads
-        reads += 1
-        return thing.size
-
+    size = Mock(side_effect=lambda thing: thing.size)
     kind = Kind("thing", "things", [Field("size", NUMBER, "Its size", size)])
     most = before = 0
     for _ in select(kind, some_things(rng, 5000), query_of(kind, where=["size>1"], sort="size", page=3)):
-        most = max(most, reads - before)
-        before = reads
+        most = max(most, size.call_count - before)
+        before = size.call_count
     assert 0 < most <= 2 * listing.LOOKS_PER_STEP

@@ -12,10 +12,9 @@ from cryptography.hazmat.primitives.padding import PKCS7
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError
 from artemis_py.security.masked import CODEC_CLASS, Codec, MaskedError, acceptor_password, codec_of, reveal
-from tests.kit.documents import load_core
+from tests.kit.documents import acceptor, load_core
 
 # Texts that `artemis mask` printed.
 VECTORS = [
@@ -68,22 +67,18 @@ def test_codecs_that_are_refused(definition: str, text: str) -> None:
 
 
 def test_an_acceptor_says_where_its_password_is_wrong() -> None:
-    config = _config("")
+    tls = acceptor("tcp://127.0.0.1:0?protocols=STOMP;keyStorePassword=ENC(80cf731af62c290)")
+    config = load_core(tls)
     assert acceptor_password(config, config.acceptors[0], "keyStorePassword") == "guest"
     assert acceptor_password(config, config.acceptors[0], "trustStorePassword") is None
     for codec in ("com.example.Vault", f"{CODEC_CLASS};key=kept-to-itself"):
-        config = _config(f"<password-codec>{codec}</password-codec>")
+        config = load_core(f"{tls}<password-codec>{codec}</password-codec>")
         with pytest.raises(ConfigError) as refused:
             acceptor_password(config, config.acceptors[0], "keyStorePassword")
         (problem,) = refused.value.problems
         assert problem.line == 3
         assert "kept-to-itself" not in str(problem)
         assert "80cf731af62c290" not in str(problem)
-
-
-def _config(more: str) -> BrokerConfig:
-    uri = "tcp://127.0.0.1:0?protocols=STOMP;keyStorePassword=ENC(80cf731af62c290)"
-    return load_core(f'<acceptors><acceptor name="tls">{uri}</acceptor></acceptors>{more}')
 
 
 @given(st.text(alphabet="-0123456789abcdefABCDEF()E;_ \u0660", max_size=80), st.binary(max_size=70))

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509 import load_der_x509_certificate
 
 from artemis_py.config.reader import load
-from artemis_py.security.certificate import certificate_of, pem_of, subject_of
+from artemis_py.security.certificate import certificate_of, der_of, pem_of, subject_of
 from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
 from artemis_py.security.stores.store import StoreError, WantedKey
 from artemis_py.server.tls.context import Loaded, TlsFiles, read_store
@@ -273,7 +273,7 @@ def test_a_list_of_revoked_certificates_with_a_null(tmp_path: Path) -> None:
     authority = Authority()
     issued = authority.issue("broker")
     issued.pem(tmp_path / "broker.pem")
-    content = read_item(load_der(authority.revoke(tmp_path / "revoked.pem", issued).read_bytes()))
+    content = read_item(der_of(authority.revoke(tmp_path / "revoked.pem", issued).read_bytes()))
     tbs, _, _ = sequence(content, 3)
     identifier = encoded(SEQUENCE, ECDSA_SHA256 + NULL)
     fields = [identifier if each.whole == encoded(SEQUENCE, ECDSA_SHA256) else each.whole for each in tbs.items]
@@ -285,12 +285,6 @@ def test_a_list_of_revoked_certificates_with_a_null(tmp_path: Path) -> None:
         own = {"keyStorePath": tmp_path / "broker.pem", "trustStorePath": authority.pem(tmp_path / "trust.pem")}
         found = loaded(tmp_path, **own, needClientAuth="true", crlPath=tmp_path / "revoked.pem")
         assert found.context.cert_store_stats()["crl"] == 1
-
-
-def load_der(pem: bytes) -> bytes:
-    from artemis_py.security.certificate import der_of
-
-    return der_of(pem)
 
 
 OIDS = {each: bytes.fromhex(text) for each, text in {

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from artemis_py.security.stores.store import Store, StoreError, WantedKey
+from artemis_py.security.stores.store import StoreError, WantedKey
 from artemis_py.server.tls.context import read_store
 from tests.kit.certificates import PASSWORD, Authority, Issued
 from tests.kit.tls import converted, keytool, needs_keytool, needs_openssl, openssl
@@ -42,10 +42,6 @@ def der(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(Encoding.DER)
 
 
-def trusted(store: Store) -> list[bytes]:
-    return [one.der for one in store.trusted]
-
-
 def refusal(
     path: Path, password: str | None = PASSWORD, alias: str | None = None, key_password: str | None = None
 ) -> str:
@@ -61,13 +57,9 @@ def refusal(
 
 def test_a_key_and_its_chain_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "broker.pem"
-    others = b"".join(issued_pem(one) for one in (Authority("Nobody's"), AUTHORITY, ABOVE))
-    path.write_bytes(others + issued_pem(OWN) + OWN.key_pem())
+    owners = (Authority("Nobody's"), AUTHORITY, ABOVE, OWN)
+    path.write_bytes(b"".join(one.certificate.public_bytes(Encoding.PEM) for one in owners) + OWN.key_pem())
     assert_is(path, OWN, "PEM", None)
-
-
-def issued_pem(owner: Issued | Authority) -> bytes:
-    return owner.certificate.public_bytes(Encoding.PEM)
 
 
 def test_bag_attributes_and_an_encrypted_key(tmp_path: Path) -> None:
@@ -113,10 +105,11 @@ def test_pemcfg_names_its_sources(tmp_path: Path) -> None:
 
 def test_a_trust_store_of_pem(tmp_path: Path) -> None:
     path = tmp_path / "trust.pem"
-    path.write_bytes(b"# all of them\n" + issued_pem(AUTHORITY) + issued_pem(ABOVE))
+    pems = [one.certificate.public_bytes(Encoding.PEM) for one in (AUTHORITY, ABOVE)]
+    path.write_bytes(b"# all of them\n" + b"".join(pems))
     store = read_store(path, None)
     assert store.key is None
-    assert trusted(store) == [der(AUTHORITY.certificate), der(ABOVE.certificate)]
+    assert [one.der for one in store.trusted] == [der(AUTHORITY.certificate), der(ABOVE.certificate)]
 
 
 # ---- PKCS12 --------------------------------------------------------------------------------------
@@ -159,7 +152,7 @@ def test_keytool_makes_a_trust_store(tmp_path: Path, kind: str) -> None:
     store = read_store(path, PASSWORD)
     assert store.format == kind
     assert store.key is None
-    assert set(trusted(store)) == {der(AUTHORITY.certificate), der(ABOVE.certificate)}
+    assert {one.der for one in store.trusted} == {der(AUTHORITY.certificate), der(ABOVE.certificate)}
 
 
 @needs_keytool
@@ -257,14 +250,11 @@ def test_no_damage_of_a_pkcs12_surprises(tmp_path: Path) -> None:
     data = path.read_bytes()
     for at in range(0, len(data), 5):
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x11]) + data[at + 1 :])
-        refusal_or_store(path)
+        with suppress(StoreError):
+            read_store(path, PASSWORD, WantedKey())
         path.write_bytes(data[:at])
-        refusal_or_store(path)
-
-
-def refusal_or_store(path: Path) -> None:
-    with suppress(StoreError):
-        read_store(path, PASSWORD, WantedKey())
+        with suppress(StoreError):
+            read_store(path, PASSWORD, WantedKey())
 
 
 @needs_keytool
@@ -286,7 +276,7 @@ def test_a_jks_without_a_password_is_only_read_for_its_certificates(tmp_path: Pa
     entry = struct.pack(">IH2sQ", 2, 2, b"ca", 0) + struct.pack(">H5sI", 5, b"X.509", len(content)) + content
     path = tmp_path / "trust.jks"
     path.write_bytes(b"\xfe\xed\xfe\xed" + struct.pack(">II", 2, 1) + entry + bytes(20))
-    assert trusted(read_store(path, None)) == [der(AUTHORITY.certificate)]
+    assert [one.der for one in read_store(path, None).trusted] == [der(AUTHORITY.certificate)]
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 100, b"source of nothing\n", b"a=b\n"])
