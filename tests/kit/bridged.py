@@ -23,32 +23,28 @@ class Bridged:
         self.world = InProcessBroker(configuration(core), log=log)
         self.config = BridgeConfig(**{"name": "b", "queue_name": "orders", **settings})  # type: ignore[arg-type]
         self.ends: list[End] = []
-        self.confirmed = 0
+        self.confirmed: list[int] = []
+        """How many messages at a time."""
         self.looped: list[int] = []
         """Messages that came back."""
-        self.is_open = False
+        self.openings: list[BridgeConnection] = []
         self.sender: Client = self.world.client("sender")
         self.sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
         self.connect()
 
     def connect(self, suspects: int = 0, suspected: int = 0) -> None:
         """The bridge connects (again)."""
-        self.is_open = False
+        self.openings.clear()
         self._reader = FrameReader()
         self.connection = BridgeConnection(
             self.world.turns, self.config, Login("there", "u", "p", self.config.client_id), "there:61613", LOG_ID,
-            connect_ms=10_000, suspects=suspects, suspected=suspected, on_open=self._opened, on_confirmed=self._count,
+            connect_ms=10_000, suspects=suspects, suspected=suspected, on_open=self.openings.append,
+            on_confirmed=self.confirmed.append,
             on_loop=lambda numbers, _: self.looped.extend(numbers), on_end=lambda _, end: self.ends.append(end),
         )  # fmt: skip
         self.transport = FakeTransport(self.world.loop, self.connection)
         self.connection.connection_made(self.transport)
         self.world.settle()
-
-    def _opened(self, _: BridgeConnection) -> None:
-        self.is_open = True
-
-    def _count(self, count: int) -> None:
-        self.confirmed += count
 
     # ---- the other broker ------------------------------------------------------------------------
 
@@ -112,5 +108,5 @@ def opened(core: str = QUEUES, log: MemoryLog | None = None, **settings: object)
     """A bridge that has logged in."""
     bridged = Bridged(core, log, **settings)
     bridged.log_in()
-    assert bridged.is_open
+    assert bridged.openings
     return bridged

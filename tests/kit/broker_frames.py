@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.order.entry import Entry
@@ -52,15 +52,8 @@ def acks_of(run: AckRun) -> list[tuple[object, ...]]:
     return found
 
 
-class Feeds(Protocol):
-    """Whatever takes bytes and gives frames, as a parser does."""
-
-    def feed(self, data: bytes) -> list[tuple[AnyFrame, bytes]]:
-        """The frames that ``data`` completes."""
-
-
-def feed_all(one: Feeds, chunks: list[bytes]) -> list[tuple[object, ...]]:
-    """The frames that the chunks make, as plain values."""
+def feed_all(one: Any, chunks: list[bytes]) -> list[tuple[object, ...]]:
+    """The frames that the chunks make, as plain values. ``one`` takes bytes and gives frames, as a parser does."""
     found: list[tuple[object, ...]] = []
     for frame, body in (pair for chunk in chunks for pair in one.feed(chunk)):
         if isinstance(frame, AckRun):

@@ -58,11 +58,6 @@ class Browser:
     def _command(self, name: str, **parameters: Any) -> Any:
         return self._ask("/goog/cdp/execute", {"cmd": name, "params": parameters})
 
-    def show(self, page: Path, width: int, scheme: str) -> None:
-        """Draws a page on a screen so wide; ``scheme`` is light or dark."""
-        self.size(width, 900, scheme)
-        self.go(page.absolute().as_uri())
-
     def go(self, url: str) -> None:
         """Opens a page."""
         self._ask("/url", {"url": url})

@@ -7,9 +7,8 @@ import json
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from tests.kit.process import LOOPBACK, WAIT_S
@@ -34,7 +33,7 @@ class Reply:
         return str(self.json["error"])
 
 
-class HttpClient(AbstractContextManager["HttpClient"]):
+class HttpClient(closing["HttpClient"]):
     """One connection, which is kept. ``headers`` go with each request."""
 
     def __init__(
@@ -45,15 +44,13 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         wait_s: float = WAIT_S,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(self)
         self._connection = (
             http.client.HTTPConnection(LOOPBACK, port, timeout=wait_s)
             if tls is None
             else http.client.HTTPSConnection("localhost", port, timeout=wait_s, context=tls)
         )
         self._headers = headers or {}
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     def ask(self, method: str, path: str, body: object = None, /, **headers: str) -> Reply:
         """Bytes are sent as they are, anything else as JSON. Underscores in names of headers stand for hyphens."""

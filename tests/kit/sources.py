@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,27 +44,21 @@ def python_files(*folders: str) -> list[Path]:
 
 def text_files() -> list[Path]:
     """Every file of the project that is UTF-8 text."""
-    return [path for path in project_files() if _is_text(path)]
-
-
-def _is_text(path: Path) -> bool:
-    try:
-        path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def module_name(path: Path) -> str:
-    """``artemis_py/core/queue.py`` → ``artemis_py.core.queue.queue``; a package's ``__init__.py`` → the package."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    found = []
+    for path in project_files():
+        with suppress(UnicodeDecodeError):
+            path.read_text(encoding="utf-8")
+            found.append(path)
+    return found
 
 
 @functools.cache
 def package_sources() -> dict[str, str]:
-    """Module name → source, for every module of the package."""
-    return {module_name(path): path.read_text(encoding="utf-8") for path in python_files(PACKAGE)}
+    """Module name → source, for every module of the package; of a package's ``__init__.py`` the name of the package."""
+    return {
+        shown(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path.read_text(encoding="utf-8")
+        for path in python_files(PACKAGE)
+    }
 
 
 def shown(path: Path) -> str:

@@ -33,20 +33,14 @@ class WebClient(Client):
             super().send(data[at : at + size])
 
     def send(self, data: bytes) -> None:
-        if len(data) <= PIECE_BYTES:
-            self._send_message(data)
-            return
-        for at in range(0, len(data), PIECE_BYTES):
-            self._send_message(data[at : at + PIECE_BYTES])
-
-    def _send_message(self, data: bytes) -> None:
-        opcode = self.opcode
-        if opcode == TEXT:
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                opcode = BINARY
-        self.send_wire(frame(opcode, data))
+        for at in range(0, max(len(data), 1), PIECE_BYTES):
+            piece, opcode = data[at : at + PIECE_BYTES], self.opcode
+            if opcode == TEXT:
+                try:
+                    piece.decode()
+                except UnicodeDecodeError:
+                    opcode = BINARY
+            self.send_wire(frame(opcode, piece))
 
     def leave(self, payload: bytes = b"\x03\xe8") -> None:
         """Say goodbye."""
@@ -57,21 +51,18 @@ class WebClient(Client):
         self.web.take(bytes(taken))
         taken.clear()
         for message in self.web.messages:
-            if message.opcode == PING:
-                self.pings += 1
-            elif message.opcode != PONG:
-                self._take(message)
+            self.pings += message.opcode == PING
+            if message.opcode in (PING, PONG):
+                continue
+            self.got.append(message)
+            before, plain = len(self.stream.frames), message.plain
+            self.stream.take(plain)
+            assert self.stream.is_whole, f"a message with a part of a frame: {plain[-80:]!r}"
+            if message.opcode == TEXT:
+                plain.decode()
+                assert len(self.stream.frames) - before <= 1, "several frames in a text message"
         self.web.messages.clear()
         return self.stream.frames
-
-    def _take(self, message: WebMessage) -> None:
-        self.got.append(message)
-        before, plain = len(self.stream.frames), message.plain
-        self.stream.take(plain)
-        assert self.stream.is_whole, f"a message with a part of a frame: {plain[-80:]!r}"
-        if message.opcode == TEXT:
-            plain.decode()
-            assert len(self.stream.frames) - before <= 1, "several frames in a text message"
 
 
 class BinaryWebClient(WebClient):

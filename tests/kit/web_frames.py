@@ -32,11 +32,6 @@ def request(
     return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("latin-1")
 
 
-def masked(data: bytes, mask: bytes = MASK) -> bytes:
-    """The data as a client sends it, and back."""
-    return bytes(byte ^ mask[place % 4] for place, byte in enumerate(data))
-
-
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, bits: int = 0, mask: bytes | None = MASK) -> bytes:
     """A frame with its header; without a mask if ``mask`` is None."""
     flag = 0 if mask is None else 0x80
@@ -47,7 +42,9 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, bits: int = 0,
         head = bytes((first, flag | 126)) + len(payload).to_bytes(2, "big")
     else:
         head = bytes((first, flag | 127)) + len(payload).to_bytes(8, "big")
-    return head + (payload if mask is None else mask + masked(payload, mask))
+    if mask is None:
+        return head + payload
+    return head + mask + bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload))
 
 
 @dataclass
@@ -73,16 +70,13 @@ class WebStream:
     def __init__(self, frame_bytes_max: int | None = None) -> None:
         self.head = b""
         """The response to the upgrade request, without what follows it."""
+        self.status = 0
+        """Of the response; 0 if there is none yet."""
         self.messages: list[WebMessage] = []
         self.closed: tuple[int, str] | None = None
         self._rest = b""
         self._begun: WebMessage | None = None
         self._frame_bytes_max = frame_bytes_max
-
-    @property
-    def status(self) -> int:
-        """The status of the response; 0 if there is none yet."""
-        return int(self.head.split(b" ")[1]) if self.head else 0
 
     def header(self, name: str) -> str | None:
         """A header of the response."""
@@ -100,6 +94,7 @@ class WebStream:
             if end < 0:
                 return
             self.head, self._rest = self._rest[: end + 4], self._rest[end + 4 :]
+            self.status = int(self.head.split(b" ")[1])
         while self.status == 101 and self._take_frame():
             pass
 

@@ -45,11 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def do_CONNECT(self) -> None:
-        self.do_GET()
+    do_POST = do_CONNECT = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing on standard error."""

@@ -46,6 +46,9 @@ ORDER: Final = {
 }  # fmt: skip
 
 
+ACCEPTORS: Final = {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP}
+
+
 def addresses() -> str:
     """Many queues, a small one that will be full, a ring, and those of a shop."""
     names = [f"svc.{number % 40:02}.q{number:04}" for number in range(QUEUES)]
@@ -118,10 +121,6 @@ DRAWN: Final = """
 """Is everything there, and has the page measured rates itself, so that curves go up to now?"""
 
 
-def acceptors(http: str = "") -> dict[str, str]:
-    return {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP + http}
-
-
 def take(screen: Screen, name: str, place: str, *texts: str) -> None:
     """A picture of a page, once these texts are on it."""
     screen.open(place)
@@ -157,11 +156,13 @@ def main() -> None:
         two.mkdir()
         core = SWEPT + retained(one)
         text = configuration(
-            acceptors(), folder=one, name="shop-europe", core=core, addresses=addresses(), settings=SETTINGS
+            ACCEPTORS, folder=one, name="shop-europe", core=core, addresses=addresses(), settings=SETTINGS
         )
         with running(text, one) as first:
             small = configuration(
-                acceptors(f";allowedOrigins={first.url}"), name="shop-asia", addresses=QUEUE.format("orders", "")
+                {**ACCEPTORS, "http": f"{HTTP};allowedOrigins={first.url}"},
+                name="shop-asia",
+                addresses=QUEUE.format("orders", ""),
             )
             with running(small, two) as second, connected(first.port) as client, traffic(first.port, threading.Event()):
                 fill(client)

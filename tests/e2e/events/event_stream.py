@@ -6,9 +6,8 @@ import http.client
 import json
 import socket
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import closing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,10 +23,11 @@ class Event:
     id: str
 
 
-class EventStream(AbstractContextManager["EventStream"]):
+class EventStream(closing["EventStream"]):
     """A response that goes on."""
 
     def __init__(self, port: int, *, watch: tuple[str, ...] = (), type: tuple[str, ...] = (), **headers: str) -> None:
+        super().__init__(self)
         query = urlencode([("watch", one) for one in watch] + [("type", one) for one in type])
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -35,13 +35,6 @@ class EventStream(AbstractContextManager["EventStream"]):
         self.socket: socket.socket = self._connection.sock
         self.response = self._connection.getresponse()
         self.status = self.response.status
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def line(self) -> str:
-        """The next line; empty lines and the end are empty."""
-        return self.response.readline().decode().rstrip("\n")
 
     def next(self) -> Event:
         """The next event."""

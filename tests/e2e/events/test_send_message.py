@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -20,19 +21,12 @@ SHORT: Final = "sendMessage(java.util.Map,int,java.lang.String,boolean,java.lang
 LONG: Final = f"{SHORT[:-1]},boolean)"
 
 
-def one(told: Told, queue: str, number: str) -> dict[str, Any]:
-    """The message of this number, whole."""
-    status, found = told.ask("GET", f"/api/queues/{queue}/messages/{number}")
-    assert status == 200, found
-    return dict(found)
-
-
 def test_a_text_with_headers(told: Told) -> None:
     number = execute(
         told, queue_bean("orders"), SHORT, {"region": "eu", "n": 5, "yes": True}, 3, "grüße", True, None, None
     )
     assert isinstance(number, str)
-    found = one(told, "orders", number)
+    found = told.asked("GET", f"/api/queues/orders/messages/{number}")
     assert (found["body"], found["type"], found["durable"]) == ("grüße", 3, True)
     assert {name: found["headers"][name] for name in ("region", "n", "yes")} == {
         "region": "eu",
@@ -45,7 +39,7 @@ def test_a_text_with_headers(told: Told) -> None:
 def test_bytes_and_an_id(told: Told) -> None:
     body = base64.b64encode(b"\0\1\xff").decode()
     number = execute(told, queue_bean("orders"), LONG, None, 4, body, False, "", "", True)
-    found = one(told, "orders", number)
+    found = told.asked("GET", f"/api/queues/orders/messages/{number}")
     assert (found["type"], found["durable"], found["bodySize"], found["body"]) == (4, False, 3, None)
     assert found["headers"]["JMSMessageID"].startswith("ID:")
     assert told.fetch(f"/api/queues/orders/messages/{number}/body")[1] == b"\0\1\xff"
@@ -53,14 +47,14 @@ def test_bytes_and_an_id(told: Told) -> None:
 
 def test_to_an_address(told: Told) -> None:
     number = execute(told, address_bean("orders"), SHORT, {}, 3, "x", True, None, None)
-    assert one(told, "orders", number)["body"] == "x"
+    assert told.asked("GET", f"/api/queues/orders/messages/{number}")["body"] == "x"
 
 
 def test_by_a_management_message(told: Told) -> None:
     manager = Manager(told.client())
     done, number = manager.ask("queue.orders", "sendMessage", {"a": "b"}, 3, "x", True, None, None)
     assert done
-    assert one(told, "orders", number)["headers"]["a"] == "b"
+    assert told.asked("GET", f"/api/queues/orders/messages/{number}")["headers"]["a"] == "b"
 
 
 @pytest.mark.parametrize(
@@ -97,10 +91,10 @@ def test_an_address_without_a_queue(told: Told) -> None:
 def test_a_copy_that_no_queue_takes_is_no_loss_of_the_message(told: Told) -> None:
     told.ask("POST", "/api/diverts?name=d&address=orders&forwarding-address=nobody")
     number = execute(told, address_bean("orders"), SHORT, {}, 3, "x", True, None, None)
-    assert one(told, "orders", number)["body"] == "x"
+    assert told.asked("GET", f"/api/queues/orders/messages/{number}")["body"] == "x"
     done, number = Manager(told.client()).ask("address.orders", "sendMessage", {}, 3, "y", True, None, None)
     assert done
-    assert one(told, "orders", number)["body"] == "y"
+    assert told.asked("GET", f"/api/queues/orders/messages/{number}")["body"] == "y"
 
 
 def test_what_its_address_has_had_is_no_message(told: Told) -> None:
@@ -123,10 +117,7 @@ def test_who_is_named_must_log_in_and_have_the_right(tmp_path: Path) -> None:
     ours = '<security-setting match="jobs"><permission type="send" roles="editors"/></security-setting>'
     with secured_broker(tmp_path, permissions=ours) as broker:
         ann = _managing(broker.port, "ann")
-
-        def send(user: str | None, password: str | None) -> tuple[bool, Any]:
-            return ann.ask("queue.jobs", "sendMessage", {}, 3, "x", True, user, password)
-
+        send = partial(ann.ask, "queue.jobs", "sendMessage", {}, 3, "x", True)
         for password in ("a wrong one", "", None):
             done, told = send("ann", password)
             assert not done

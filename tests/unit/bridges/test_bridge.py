@@ -59,10 +59,6 @@ class World:
         for body in bodies:
             sender.send(frame("SEND", [("destination", "/queue/orders")], body))
 
-    def depth(self, queue: str) -> int:
-        """How many messages a queue has."""
-        return self.world.queue(queue).message_count
-
 
 @dataclass(eq=False)
 class Peer:
@@ -174,7 +170,11 @@ async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_othe
     it = World("<retry-interval>1</retry-interval>", await peer.listen())
     it.send(b"1", b"bad", b"2")
     await it.until(lambda bridge: bridge.forwarded_count == 2)
-    assert (it.depth("orders"), it.depth("dead"), it.bridge.refused_count) == (0, 1, 2)
+    assert (it.world.queue("orders").message_count, it.world.queue("dead").message_count, it.bridge.refused_count) == (
+        0,
+        1,
+        2,
+    )
     assert any("was refused message " in line and " on the way" in line for line in it.lines)
     it.bridges.cut()
 
@@ -199,7 +199,7 @@ async def test_a_start_during_a_stop_is_not_lost() -> None:
     assert it.bridge.state == module.STOPPING, "what is on the way is confirmed first"
     peer.confirm()
     await it.until(lambda bridge: bridge.state == module.CONNECTED)
-    assert (peer.connects, it.depth("orders")) == (2, 0)
+    assert (peer.connects, it.world.queue("orders").message_count) == (2, 0)
     it.bridges.cut()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import socketserver
 import threading
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from artemis_py.stomp.client import FrameReader, ServerFrame, frame
@@ -36,8 +38,10 @@ class Client:
     unacked: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
 
-class FakeBroker:
+class FakeBroker(socketserver.ThreadingTCPServer):
     """Queues go to their first subscriber, topics to all. Use as a context manager; ``port`` is where it listens."""
+
+    daemon_threads, block_on_close, request_queue_size = True, False, 200
 
     def __init__(self, faults: Faults | None = None) -> None:
         self.faults = faults or Faults()
@@ -46,50 +50,22 @@ class FakeBroker:
         self.connects: list[ServerFrame] = []
         self.subscribes: list[ServerFrame] = []
         self.sends: list[ServerFrame] = []
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        self.clients: list[Client] = []
         self._waiting: dict[str, list[bytes]] = defaultdict(list)
-        self._clients: list[Client] = []
-        self._server = socket.create_server(("127.0.0.1", 0), backlog=200)
-        self.port: int = self._server.getsockname()[1]
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.port: int = self.server_address[1]
+        threading.Thread(target=self.serve_forever, args=(0.005,), daemon=True).start()
 
-    def __enter__(self) -> FakeBroker:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-        with self._lock:
-            for client in self._clients:
+    def server_close(self) -> None:
+        """All connections end, too."""
+        self.shutdown()
+        super().server_close()
+        with self.lock:
+            for client in self.clients:
                 client.sock.close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                sock, _ = self._server.accept()
-            except OSError:
-                return
-            client = Client(sock)
-            with self._lock:
-                self._clients.append(client)
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: Client) -> None:
-        reader = FrameReader()
-        try:
-            while data := client.sock.recv(65536):
-                reader.feed(data)
-                for found in reader.frames():
-                    with self._lock:
-                        self._handle(client, found)
-        except OSError:
-            pass
-        finally:
-            with self._lock:
-                self._clients.remove(client)
-            client.sock.close()
-
-    def _handle(self, client: Client, found: ServerFrame) -> None:
+    def take(self, client: Client, found: ServerFrame) -> None:
         destination = found.headers.get("destination", "")
         if found.command == "CONNECT":
             self.connects.append(found)
@@ -138,7 +114,7 @@ class FakeBroker:
         client.subscriptions.clear()
 
     def _route(self, destination: str, body: bytes) -> None:
-        readers = [client for client in self._clients if destination in client.subscriptions]
+        readers = [client for client in self.clients if destination in client.subscriptions]
         if not readers and destination.startswith("/queue/"):
             self._waiting[destination].append(body)
         for client in readers if destination.startswith("/topic/") else readers[:1]:
@@ -170,3 +146,20 @@ class FakeBroker:
         step = self.faults.chunk_bytes or len(data) or 1
         for start in range(0, len(data), step):
             client.sock.sendall(data[start : start + step])
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    server: FakeBroker
+
+    def handle(self) -> None:
+        server, client, reader = self.server, Client(self.request), FrameReader()
+        with server.lock:
+            server.clients.append(client)
+        with suppress(OSError):
+            while data := client.sock.recv(65536):
+                reader.feed(data)
+                for found in reader.frames():
+                    with server.lock:
+                        server.take(client, found)
+        with server.lock:
+            server.clients.remove(client)

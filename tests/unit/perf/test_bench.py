@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
-from artemis_py.perf.scenario import Options
+from artemis_py.perf.scenario import Options, new_outcome
 from bench import document
 from bench.__main__ import DEFAULT_BROKERS, MINUTES, PARTS, SCENARIOS, main
 from bench.activemq import ActiveMqClassic
@@ -17,29 +19,26 @@ from bench.coilmq import CoilMq
 from bench.comparison import DETAILS, IN_PAGE, Comparison, headline_rows, other_load, verdict
 from bench.driver import Measured, group, measure
 from bench.own import ArtemisPy
-from bench.part import Extent, NotMeasured, Part, Say
+from bench.part import NotMeasured
 from bench.rabbitmq import RabbitMq
 from bench.relay import Relay
 from bench.targets import TARGETS
 from tests.unit.perf.compilers import needs_a_compiler
 
+IN_MEMORY = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis)
+DURABLE = (ArtemisPy, CoilMq, RabbitMq, Artemis)
+
 
 def measured(broker: Broker, scenario: str, value: float | None) -> Measured:
-    from artemis_py.perf.scenario import new_outcome
-
     outcome = new_outcome(choose([scenario])[0])
     if value is not None:
         outcome.rounds.append({outcome.headline: value})
     return Measured(broker, "1", {scenario: outcome})
 
 
-def compare(scenario: str, own: float | None, activemq: float | None, coilmq: float | None) -> list[Measured]:
-    return [
-        measured(ArtemisPy(), scenario, own),
-        measured(ActiveMqClassic(), scenario, activemq),
-        measured(CoilMq(), scenario, coilmq),
-        measured(Artemis(), scenario, 1e12),
-    ]
+def compare(brokers: Iterable[type[Broker]], scenario: str, *values: float | None) -> list[Measured]:
+    """What was measured of each."""
+    return [measured(broker(), scenario, value) for broker, value in zip(brokers, values, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -64,18 +63,9 @@ def test_ratio_to_the_better_peer(
     ratio: float | None,
     met: bool | None,
 ) -> None:
-    found = verdict(compare(scenario, own, activemq, coilmq), scenario)
+    found = verdict(compare(IN_MEMORY, scenario, own, activemq, coilmq, 1e12), scenario)
     assert found.ratio == (None if ratio is None else pytest.approx(ratio))
     assert found.met is met
-
-
-def compare_durable(scenario: str, own: float, rabbitmq: float | None, artemis: float | None) -> list[Measured]:
-    return [
-        measured(ArtemisPy(), scenario, own),
-        measured(CoilMq(), scenario, 1e12),
-        measured(RabbitMq(), scenario, rabbitmq),
-        measured(Artemis(), scenario, artemis),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -100,13 +90,13 @@ def test_durable_scenarios_are_compared_with_brokers_that_sync(
     ratio: float | None,
     met: bool | None,
 ) -> None:
-    found = verdict(compare_durable(scenario, own, rabbitmq, artemis), scenario)
+    found = verdict(compare(DURABLE, scenario, own, 1e12, rabbitmq, artemis), scenario)
     assert found.ratio == (None if ratio is None else pytest.approx(ratio))
     assert found.met is met
 
 
 def test_a_missed_target_is_plain_in_the_table() -> None:
-    row = headline_rows(compare("1", 100.0, 100.0, None))[1]
+    row = headline_rows(compare(IN_MEMORY, "1", 100.0, 100.0, None, 1e12))[1]
     assert row == [
         "1",
         "transient 100 B",
@@ -119,11 +109,11 @@ def test_a_missed_target_is_plain_in_the_table() -> None:
         "≥ 3 ×",
         "NOT MET",
     ]
-    assert "NOT MET" in Comparison(compare("1", 100.0, 100.0, None), []).text()
+    assert "NOT MET" in Comparison(compare(IN_MEMORY, "1", 100.0, 100.0, None, 1e12), []).text()
 
 
 def test_the_document_has_some_of_the_details() -> None:
-    found = compare("1", 100.0, 100.0, None)
+    found = compare(IN_MEMORY, "1", 100.0, 100.0, None, 1e12)
     found[0].outcomes["1"].rounds[0] |= {"cpu_s_per_million": 2.0, "p99_us": 7.0}
     comparison = Comparison(found, [])
     detailed, shown = (tables[1].rows[1:] for tables in (comparison.tables(), comparison.page_tables()))
@@ -136,7 +126,7 @@ def test_the_document_has_some_of_the_details() -> None:
 
 
 def test_the_load_of_other_programs_is_named() -> None:
-    found = compare("1", 100.0, 100.0, None)
+    found = compare(IN_MEMORY, "1", 100.0, 100.0, None, 1e12)
     assert other_load(found) is None
     for one, percent in zip(found, (1.0, 4.0, 60.0, 2.0), strict=True):
         one.outcomes["1"].rounds.append({"other_load_percent": percent})
@@ -215,10 +205,8 @@ def test_headlines_name_what_was_measured_against_what() -> None:
 def test_a_part_that_fails_does_not_keep_others_from_being_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(_extent: Extent, _say: Say) -> Part:
-        raise PerfError("the disk is full")
-
-    measures = {"goals": fails, "day": lambda *_: NotMeasured("it rains")}
+    failure = PerfError("the disk is full")
+    measures = {"goals": Mock(side_effect=failure), "day": Mock(return_value=NotMeasured("it rains"))}
     monkeypatch.setattr("bench.__main__.PARTS", measures)
     file = tmp_path / "benchmarks.md"
     names = ("run", "goals", "day")

@@ -235,31 +235,24 @@ def test_a_topic_of_the_relay_goes_to_all_who_are_still_there(relay: Target) -> 
 # ---- Redis, in pieces --------------------------------------------------------------------------------
 
 
-class _Heard(RedisSink):
-    """Gets what it is told, not what a socket has."""
-
-    heard = b""
-
-    def receive(self) -> bytes:
-        return self.heard
-
-
 @pytest.mark.parametrize("step", [1, 7, 1000, 100_000])
-def test_answers_of_redis_may_be_cut_anywhere(step: int) -> None:
+def test_answers_of_redis_may_be_cut_anywhere(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     def entries(*numbers: int) -> bytes:
         rows = [b"*2\r\n$5\r\n%03d-0\r\n*2\r\n$4\r\nbody\r\n$6\r\nthe-%02d\r\n" % (one, 0) for one in numbers]
         return b"*1\r\n*2\r\n$1\r\nq\r\n*%d\r\n" % len(rows) + b"".join(rows)
 
     link = RedisLink.__new__(RedisLink)
     link.target = Target("127.0.0.1", 1)
-    sink = _Heard(link, "q", b"the-00\r\n")
+    heard: list[bytes] = []
+    monkeypatch.setattr(RedisSink, "receive", lambda _: heard.pop())
+    sink = RedisSink(link, "q", b"the-00\r\n")
     read = command("XREADGROUP", "GROUP", "readers", "one", "COUNT", COUNT, "BLOCK", 0, "STREAMS", "q", ">")
     assert sink.unsent == read
     sink.unsent.clear()
     sink.expected = 151
     for answer in (entries(*range(150)), b":100\r\n:50\r\n", entries(150), b":1\r\n"):
         for start in range(0, len(answer), step):
-            sink.heard = answer[start : start + step]
+            heard.append(answer[start : start + step])
             assert sink.take()
     assert (sink.received, sink.awaited) == (151, 0)
     acked = [b"%03d-0" % number for number in range(151)]

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -243,19 +242,13 @@ def test_a_failing_scenario_does_not_stop_the_others() -> None:
 def test_a_round_trip_is_measured_beside_neighbours(
     broker: FakeBroker, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beside: list[tuple[list[bytes], bytes]] = []
-
-    @contextmanager
-    def counted(target: Target, greetings: list[bytes], flood: bytes) -> Iterator[None]:
-        beside.append((greetings, flood))
-        yield
-
-    monkeypatch.setattr("artemis_py.perf.latency._neighbours", counted)
+    neighbours = MagicMock()
+    monkeypatch.setattr("artemis_py.perf.latency._neighbours", neighbours)
     monkeypatch.setattr("artemis_py.perf.latency.PERIOD_S", 0.0)
     metrics = measure(f"neighbours-{kind}", load(broker, messages=20, neighbours=3))
     assert metrics["messages"] == len(broker.sends) == 20
     assert 0 < metrics["p50_us"] <= metrics["p99_us"]
-    ((greetings, flood),) = beside
+    ((_, greetings, flood),) = [call.args for call in neighbours.call_args_list]
     assert len(greetings) == 3
     assert flood.endswith(b"\0")
     assert (b"\r\n\r\n\0" in flood) == (kind == "crlf")
