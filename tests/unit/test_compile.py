@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -144,22 +145,14 @@ def test_a_header_with_something_new_is_not_guessed_at() -> None:
 # ---- make run --------------------------------------------------------------------------------------------------------
 
 
+@dataclass
 class Checkout:
     """A project whose only module is started as ``make run`` starts a broker. What is behind it has all the time that
     it needs.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.cache = folder / ".cache" / "compile"
-        (folder / "tools").mkdir()
-        for name in ("compile.py", "translate.py"):
-            shutil.copy(ROOT / "tools" / name, folder / "tools")
-        (folder / "sitecustomize.py").write_text("import os\nos.nice = os.sched_setscheduler = lambda *_: None\n")
-        for name in ("__init__.py", "message.py", *COMPILE.NOT_COMPILED):
-            path = folder / "artemis_py" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("NAME = 'message'\n")
+    folder: Path
+    cache: Path
 
     def start(self, **environment: str) -> str:
         """What is said, and whether the module was compiled."""
@@ -176,7 +169,15 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Checkout]:
-    made = Checkout(tmp_path)
+    made = Checkout(tmp_path, tmp_path / ".cache" / "compile")
+    (tmp_path / "tools").mkdir()
+    for name in ("compile.py", "translate.py"):
+        shutil.copy(ROOT / "tools" / name, tmp_path / "tools")
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.nice = os.sched_setscheduler = lambda *_: None\n")
+    for name in ("__init__.py", "message.py", *COMPILE.NOT_COMPILED):
+        path = tmp_path / "artemis_py" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("NAME = 'message'\n")
     yield made
     made.cache.mkdir(parents=True, exist_ok=True)
     with (made.cache / "lock").open("a") as lock:

@@ -20,24 +20,20 @@ _COMMAND = re.compile(
 _ITSELF = {"help", "--version", "COMMAND", "__complete"}
 
 
-def shown(text: str) -> list[str]:
-    """The commands in the blocks for a shell."""
+def commands_in(text: str) -> list[list[str]]:
+    """The words of each command in the blocks for a shell, without where its output goes."""
     blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    return [found for line in lines for found in _COMMAND.findall(re.sub(r"(^|\s)#.*", "", line))]
-
-
-def words_of(line: str) -> list[str]:
-    """Its words, without where its output goes."""
-    words = shlex.split(re.sub(r"\s\d?>+\s*\S+", "", re.sub(r"\$\w+", "1", line)))
-    return [word for word in words if word not in ("…", "...")]
+    found = [one for line in lines for one in _COMMAND.findall(re.sub(r"(^|\s)#.*", "", line))]
+    split = [shlex.split(re.sub(r"\s\d?>+\s*\S+", "", re.sub(r"\$\w+", "1", one))) for one in found]
+    return [[word for word in words if word not in ("…", "...")] for words in split]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_commands_of_a_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = []
-    for line in shown(page.read_text("utf-8")):
-        name, *rest = words_of(line) or ["help"]
+    for line in commands_in(page.read_text("utf-8")):
+        name, *rest = line or ["help"]
         if name in _ITSELF:
             continue
         if name not in COMMANDS:
@@ -55,4 +51,4 @@ def test_commands_of_a_page(page: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_command_that_is_none_is_found() -> None:
     text = "```sh\nFOO=1 artemis-py send orders 'a | b' --ttl 5 > out | artemis-py nonsense x  # artemis-py no\n```\n"
-    assert [words_of(line) for line in shown(text)] == [["send", "orders", "a | b", "--ttl", "5"], ["nonsense", "x"]]
+    assert commands_in(text) == [["send", "orders", "a | b", "--ttl", "5"], ["nonsense", "x"]]

@@ -259,12 +259,8 @@ def test_ranges(header: str | None, size: int, wanted: tuple[int, int] | None) -
 
 def serving(path: Path, size_bytes: int | None = None) -> list[Route]:
     """A file at ``/file``."""
-
-    def serve(request: Request) -> Response:
-        descriptor = os.open(path, os.O_RDONLY)
-        return file_response(request, descriptor, path.stat().st_size if size_bytes is None else size_bytes)
-
-    return [Route("/file", {"GET": serve})]
+    said = path.stat().st_size if size_bytes is None else size_bytes
+    return [Route("/file", {"GET": lambda request: file_response(request, os.open(path, os.O_RDONLY), said)})]
 
 
 def open_descriptors() -> int:

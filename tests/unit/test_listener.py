@@ -144,57 +144,52 @@ def test_a_limit_that_may_not_be_raised_stays(monkeypatch: pytest.MonkeyPatch) -
 # ---- lines ---------------------------------------------------------------------------------------
 
 
-class Said:
-    """RateLimitedLog at a time of the test's own."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.now_s = 0.0
-        self.limited_log = RateLimitedLog(self.lines.append, lambda: self.now_s)
-
-
 def test_a_line_that_repeats_is_written_when_its_time_is_over() -> None:
-    said = Said()
+    lines, now_s = list[str](), [0.0]
+    limited_log = RateLimitedLog(lines.append, lambda: now_s[0])
     for _ in range(1000):
-        said.limited_log.write("warning: the same")
-    said.limited_log.write("warning: another")
-    assert said.lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
-    said.now_s = WINDOW_S - 1
-    said.limited_log.write_held()
-    assert len(said.lines) == LINES_MAX + 1
-    said.now_s = WINDOW_S
-    said.limited_log.write_held()
-    assert said.lines[LINES_MAX + 1 :] == [f"not_written_before={1000 - LINES_MAX - 1} warning: the same"]
-    said.now_s = 2 * WINDOW_S
-    said.limited_log.write_held()
-    assert len(said.lines) == LINES_MAX + 2
+        limited_log.write("warning: the same")
+    limited_log.write("warning: another")
+    assert lines == ["warning: the same"] * LINES_MAX + ["warning: another"]
+    now_s[0] = WINDOW_S - 1
+    limited_log.write_held()
+    assert len(lines) == LINES_MAX + 1
+    now_s[0] = WINDOW_S
+    limited_log.write_held()
+    assert lines[LINES_MAX + 1 :] == [f"not_written_before={1000 - LINES_MAX - 1} warning: the same"]
+    now_s[0] = 2 * WINDOW_S
+    limited_log.write_held()
+    assert len(lines) == LINES_MAX + 2
 
 
 def test_what_was_held_back_is_written_at_the_end() -> None:
-    said = Said()
+    lines = list[str]()
+    limited_log = RateLimitedLog(lines.append, lambda: 0.0)
     for number in range(LINES_MAX + 1):
-        said.limited_log.write(f"warning: client {number}", "clients")
-    said.limited_log.end()
-    assert said.lines[-1] == f"warning: client {LINES_MAX}"
+        limited_log.write(f"warning: client {number}", "clients")
+    limited_log.end()
+    assert lines[-1] == f"warning: client {LINES_MAX}"
 
 
 def test_lines_of_one_kind_count_together_whatever_they_say() -> None:
-    said = Said()
+    lines = list[str]()
+    limited_log = RateLimitedLog(lines.append, lambda: 0.0)
     for number in range(10):
-        said.limited_log.write(f"warning: client {number}", "clients")
-    assert len(said.lines) == LINES_MAX
+        limited_log.write(f"warning: client {number}", "clients")
+    assert len(lines) == LINES_MAX
 
 
 @pytest.mark.asyncio
 async def test_what_nobody_caught_is_one_line_and_limited() -> None:
     """Through the event loop itself, as the server sets it up."""
-    said = Said()
+    lines = list[str]()
+    limited_log = RateLimitedLog(lines.append, lambda: 0.0)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(Faults(said.limited_log).caught_by_loop)
+    loop.set_exception_handler(Faults(limited_log).caught_by_loop)
     for _ in range(50):
         loop.call_soon(lambda: int("a mistake"))
     await called_back()
-    assert len(said.lines) == LINES_MAX
-    assert "ValueError: invalid literal" in said.lines[0]
-    assert "test_listener.py" in said.lines[0]
-    assert "\n" not in said.lines[0]
+    assert len(lines) == LINES_MAX
+    assert "ValueError: invalid literal" in lines[0]
+    assert "test_listener.py" in lines[0]
+    assert "\n" not in lines[0]

@@ -34,14 +34,15 @@ def test_strict_checking_wants_a_page() -> None:
     place = Origin("jolokia-access.xml", 3)
     strict = Origins(WebAccess(origins=("http://ui.example",), is_strict=True, origin=place))
 
-    def refusal(**headers: str) -> str | None:
-        return strict.refusal(Request("GET", "/console/jolokia", headers={"host": "broker:8161", **headers}))
-
-    assert "strict-checking in jolokia-access.xml (line 3) wants the header Origin" in str(refusal())
-    assert refusal(origin="http://whoever") is None, "that was checked before"
-    assert refusal(referer="http://ui.example/page?x") is None
-    assert refusal(referer="http://broker:8161/console/") is None
-    assert "pages of 'http://evil.example' may not use Jolokia" in str(refusal(referer="http://evil.example/"))
-    assert "may not use Jolokia" in str(refusal(referer="http://[bad"))
+    for headers, said in (
+        ({}, "strict-checking in jolokia-access.xml (line 3) wants the header Origin"),
+        ({"origin": "http://whoever"}, "None"),  # that was checked before
+        ({"referer": "http://ui.example/page?x"}, "None"),
+        ({"referer": "http://broker:8161/console/"}, "None"),
+        ({"referer": "http://evil.example/"}, "pages of 'http://evil.example' may not use Jolokia"),
+        ({"referer": "http://[bad"}, "may not use Jolokia"),
+    ):
+        request = Request("GET", "/console/jolokia", headers={"host": "broker:8161", **headers})
+        assert said in str(strict.refusal(request)), headers
     loose = Origins(WebAccess(origins=("http://ui.example",)))
     assert loose.refusal(Request("GET", "/console/jolokia")) is None

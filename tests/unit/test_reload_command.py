@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,11 +18,9 @@ FAILURE = "acceptor web: port 8161 is in use"
 def test_it_ends_with_1_when_something_stayed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failures: list[str], form: list[str]
 ) -> None:
-    def ask(*_: Any, **__: Any) -> bytes:
-        result = "partly" if failures else "applied"
-        return json.dumps({"result": result, "failures": failures, "changes": [], "removedMessages": 0}).encode()
-
-    monkeypatch.setattr(BrokerHttp, "ask", ask)
+    result = "partly" if failures else "applied"
+    answer = {"result": result, "failures": failures, "changes": [], "removedMessages": 0}
+    monkeypatch.setattr(BrokerHttp, "ask", Mock(return_value=json.dumps(answer).encode()))
     code = main(["broker", "reload", "--yes", "--url", "http://127.0.0.1:1", *form])
     said = capsys.readouterr().err
     assert (code, said) == ((1, f"not done, and stays as it was: {FAILURE}\n") if failures else (0, ""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,17 +33,10 @@ async def test_files_that_nobody_needs_may_go_before_the_broker_is_there(
     orphan.write_bytes(b"nobody's")
     woken = threading.Event()
 
-    def slowly(*arguments: Any) -> Broker:
-        assert woken.wait(WAIT_S), "the thread did not live to say it"
-        return Broker(*arguments)
-
-    def wake(server: Server) -> None:
-        original(server)
-        woken.set()
-
     original = Server._wake
-    monkeypatch.setattr(Server, "_wake", wake)
-    monkeypatch.setattr(server_module, "Broker", slowly)
+    monkeypatch.setattr(Server, "_wake", lambda server: (original(server), woken.set()))
+    # a thread that did not live to say it leaves the server without a broker
+    monkeypatch.setattr(server_module, "Broker", lambda *given: woken.wait(WAIT_S) and Broker(*given))
     server = Server(loads(CONFIGURATION.format(folder=tmp_path)), asyncio.get_running_loop(), asyncio.Event())
     await server.listen()
     await until(lambda: server.turns.stats.turns > 0)

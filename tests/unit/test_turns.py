@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -25,17 +26,13 @@ CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 SEND = b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0"
 
 
+@dataclass
 class SocketPairBroker:
     """A broker on a real loop, with clients on socket pairs."""
 
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        config = configuration()
-        log = MemoryLog()
-        broker = Broker(config, log, START_MS)
-        self.turns = Turns(self.loop, broker, log, ServerStats(), lambda: START_MS)
-        service = StompService(broker, config.acceptors[0], self.turns.stats.traffic, counted_names())
-        self.acceptance = StompAcceptor(self.turns, service, -1, -1)
+    loop: asyncio.AbstractEventLoop
+    turns: Turns
+    acceptance: StompAcceptor
 
     def client(self) -> socket.socket:
         """A connected client that was greeted."""
@@ -67,7 +64,11 @@ class SocketPairBroker:
 @pytest.fixture
 def stage() -> Iterator[SocketPairBroker]:
     """Closed afterwards, its connections too."""
-    stage = SocketPairBroker()
+    loop, log, config = asyncio.new_event_loop(), MemoryLog(), configuration()
+    broker = Broker(config, log, START_MS)
+    turns = Turns(loop, broker, log, ServerStats(), lambda: START_MS)
+    service = StompService(broker, config.acceptors[0], turns.stats.traffic, counted_names())
+    stage = SocketPairBroker(loop, turns, StompAcceptor(turns, service, -1, -1))
     yield stage
     for connection in list(stage.turns.stats.connections):
         connection.cut()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.process import configuration, running
+from tests.e2e.management.told import ADDRESSES, Told, operated
+from tests.kit.process import configuration
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
-    with running(configuration(addresses=ADDRESSES), tmp_path) as broker:
-        yield Told(broker)
+    with operated(configuration(addresses=ADDRESSES), tmp_path) as told:
+        yield told

@@ -7,27 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import ADDRESSES, BRIDGE, SETTINGS, Told, stored
-from tests.kit.process import SWEPT, BrokerProcess, configuration, running
+from tests.e2e.management.told import ADDRESSES, BRIDGE, SETTINGS, Told, operated, stored
+from tests.kit.process import SWEPT, configuration
 
 
 @pytest.fixture
 def told_to_store(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, with a journal."""
-    with running(stored(tmp_path, settings=SETTINGS), tmp_path) as broker:
-        yield from _told(broker)
+    with operated(stored(tmp_path, settings=SETTINGS), tmp_path) as told:
+        yield told
 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own."""
     text = configuration(core=SWEPT + BRIDGE, addresses=ADDRESSES, settings=SETTINGS)
-    with running(text, tmp_path) as broker:
-        yield from _told(broker)
-
-
-def _told(broker: BrokerProcess) -> Iterator[Told]:
-    told = Told(broker)
-    yield told
-    for guest in told.guests:
-        guest.close()
+    with operated(text, tmp_path) as told:
+        yield told

@@ -122,14 +122,6 @@ def _check_described(told: Told, row: Operation, answer: Any) -> None:
     jsonschema.validate(answer, described["responses"]["200"]["content"]["application/json"]["schema"])
 
 
-def _check_value(told: Told, row: Operation, scene: Scene, signature: Signature, value: Any) -> None:
-    """Is it what a bean answers?"""
-    if scene.by_bean is not None:
-        verify(told, scene.by_bean, value)
-    else:
-        verify(told, scene.right, _as_http(told, row, scene, signature, value))
-
-
 def _words(row: Operation, given: Mapping[str, str]) -> list[str]:
     """The arguments as words of the command line."""
     found: list[str] = []
@@ -195,19 +187,19 @@ def _without_manager(row: Operation, value: Any) -> Any:
     return json.dumps({**found, "data": rows, "count": found["count"] - len(found["data"]) + len(rows)})
 
 
-def _as_http(told: Told, row: Operation, scene: Scene, signature: Signature, answer: Any) -> Any:
-    """The answer as HTTP would give it, as far as it says so."""
+def _check_value(told: Told, row: Operation, scene: Scene, signature: Signature, value: Any) -> None:
+    """Is it what a bean answers? If the scene does not say that, it is what HTTP would answer, as far as it says so."""
+    if scene.by_bean is not None:
+        verify(told, scene.by_bean, value)
+        return
     if signature.returns == "java.lang.String":
-        found = json.loads(answer)
-        return (
-            found
-            if row.lists is not None
-            else {_HUMP.sub(lambda one: one[1].upper(), name): found[name] for name in found}
-        )
-    if signature.key is not None:
-        return {signature.key: answer}
-    if row.shows is not None:
-        assert answer in (None, True)
+        value = json.loads(value)
+        if row.lists is None:
+            value = {_HUMP.sub(lambda one: one[1].upper(), name): value[name] for name in value}
+    elif signature.key is not None:
+        value = {signature.key: value}
+    elif row.shows is not None:
+        assert value in (None, True)
         name = scene.arguments.get(row.shows.one) or scene.arguments["name"]
-        return told.queue(name) if row.shows.one == "queue" else told.ask("GET", f"/api/addresses/{name}")[1]
-    return answer
+        value = told.queue(name) if row.shows.one == "queue" else told.ask("GET", f"/api/addresses/{name}")[1]
+    verify(told, scene.right, value)

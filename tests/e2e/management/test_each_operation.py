@@ -5,7 +5,8 @@ command, and in each form in Artemis' beans by Jolokia and by a management messa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 import pytest
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.e2e
 BY_ID: Final = {operation.id: operation for operation in OPERATIONS}
 LOOKS: Final = [operation.id for operation in OPERATIONS if operation.right != EDIT]
 CHANGES: Final = [operation.id for operation in OPERATIONS if operation.right == EDIT]
+Way: TypeAlias = Callable[[Told, Operation, Scene], None]
 OF_BEANS: Final = [(id, form) for id in CHANGES for form in BY_ID[id].mbean]
 
 
@@ -34,38 +36,30 @@ def test_each_operation_says_its_form_or_why_it_has_none() -> None:
 @pytest.mark.parametrize("id", LOOKS)
 def test_each_look(request: pytest.FixtureRequest, id: str) -> None:
     """It changes nothing, so one broker shows it in all forms."""
-
-    def in_all_forms(told: Told, row: Operation, scene: Scene) -> None:
-        by_http(told, row, scene)
-        by_command(told, row, scene)
-        for form in row.mbean:
-            by_bean(told, row, scene, form)
-            by_message(told, row, scene, form)
-
-    _play(request, id, in_all_forms)
+    beans = [partial(way, form=form) for form in BY_ID[id].mbean for way in (by_bean, by_message)]
+    _play(request, id, by_http, by_command, *beans)
 
 
 @pytest.mark.parametrize("way", [by_http, by_command])
 @pytest.mark.parametrize("id", CHANGES)
-def test_each_change(request: pytest.FixtureRequest, id: str, way: Callable[[Told, Operation, Scene], None]) -> None:
+def test_each_change(request: pytest.FixtureRequest, id: str, way: Way) -> None:
     _play(request, id, way)
 
 
 @pytest.mark.parametrize("way", [by_bean, by_message])
 @pytest.mark.parametrize(("id", "form"), OF_BEANS)
-def test_each_change_of_beans(
-    request: pytest.FixtureRequest, id: str, form: str, way: Callable[[Told, Operation, Scene, str], None]
-) -> None:
-    _play(request, id, lambda told, row, scene: way(told, row, scene, form))
+def test_each_change_of_beans(request: pytest.FixtureRequest, id: str, form: str, way: Callable[..., None]) -> None:
+    _play(request, id, partial(way, form=form))
 
 
-def _play(request: pytest.FixtureRequest, id: str, way: Callable[[Told, Operation, Scene], None]) -> None:
+def _play(request: pytest.FixtureRequest, id: str, *ways: Way) -> None:
     scene = SCENES[id]
     told: Told = request.getfixturevalue("told_to_store" if scene.stores else "told")
     if isinstance(scene.before, str):
         told.asked("POST", scene.before)
     elif scene.before is not None:
         scene.before(told)
-    way(told, BY_ID[id], scene)
+    for way in ways:
+        way(told, BY_ID[id], scene)
     if scene.after is not None:
         scene.after(told)

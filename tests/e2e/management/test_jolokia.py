@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote as escaped
 
 import pytest
 
 from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
-from tests.e2e.management.told import ADDRESSES, Told
+from tests.e2e.management.told import ADDRESSES, Told, operated
 from tests.kit.http import ask
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, for_the_module, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -27,12 +27,8 @@ def get(told: Told, path: str) -> Any:
     return answer
 
 
-@pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
-    """A broker for tests that change nothing."""
-    acceptors = {"stomp": STOMP, "http": HTTP}
-    with running(configuration(acceptors, addresses=ADDRESSES), tmp_path_factory.mktemp("calm")) as broker:
-        yield Told(broker)
+calm = for_the_module(partial(operated, configuration(addresses=ADDRESSES)))
+"""A broker for tests that change nothing."""
 
 
 # ---- reading ---------------------------------------------------------------------------------------

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -15,9 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.management.scenes.messages import browsed
-from tests.e2e.management.told import Told
+from tests.e2e.management.told import Told, operated
 from tests.kit.http import ask
-from tests.kit.process import HTTP, STOMP, configuration, for_the_module, running, started
+from tests.kit.process import HTTP, STOMP, configuration, for_the_module, started
 
 pytestmark = pytest.mark.e2e
 
@@ -37,16 +36,14 @@ TURN_SHARE_MAX: Final = 0.2
 LONG_S: Final = 600
 
 
-@contextmanager
-def managed(folder: Path, *, jobs: str = "", persistence: bool = True) -> Iterator[Told]:
+def managed(folder: Path, *, jobs: str = "", persistence: bool = True) -> AbstractContextManager[Told]:
     """A broker with the queues jobs, done and graves. ``jobs``: settings of the first."""
     settings = f'{SETTINGS}<address-setting match="jobs">{jobs}</address-setting>'
     core = "<max-disk-usage>100</max-disk-usage>"
     text = configuration(
         ACCEPTORS, folder=folder, persists=persistence, core=core, addresses=ADDRESSES, settings=settings
     )
-    with running(text, folder) as broker:
-        yield Told(broker)
+    return operated(text, folder)
 
 
 def send_numbers(told: Told, queue: str, count: int) -> None:

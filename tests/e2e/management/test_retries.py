@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import Told
-from tests.kit.process import configuration, running
+from tests.e2e.management.told import Told, operated
+from tests.kit.process import configuration
 
 pytestmark = pytest.mark.e2e
 
@@ -41,9 +41,8 @@ SETTINGS = """
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Told]:
     """A broker of its own, on which a message that is refused once is dead."""
-    text = configuration(addresses=ADDRESSES, settings=SETTINGS)
-    with running(text, tmp_path) as broker:
-        yield Told(broker)
+    with operated(configuration(addresses=ADDRESSES, settings=SETTINGS), tmp_path) as told:
+        yield told
 
 
 def send(told: Told, destination: str, body: bytes = b"x", **headers: object) -> None:

@@ -19,16 +19,12 @@ ROOT: Final = Path(__file__).resolve().parents[3]
 EXAMPLE: Final = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def telegraf() -> str:
-    """Its path: ``TELEGRAF``, or what is on the path."""
-    found = os.environ.get("TELEGRAF") or shutil.which("telegraf")
-    if found is None:
-        pytest.skip("no telegraf: neither TELEGRAF nor on the path")
-    return found
+TELEGRAF: Final = os.environ.get("TELEGRAF") or shutil.which("telegraf")
 
 
-def test_the_example_of_the_documentation(told: Told, telegraf: str, tmp_path: Path) -> None:
+@pytest.mark.skipif(TELEGRAF is None, reason="no telegraf: neither TELEGRAF nor on the path")
+def test_the_example_of_the_documentation(told: Told, tmp_path: Path) -> None:
+    telegraf = str(TELEGRAF)
     told.send("orders", "xx")
     example = EXAMPLE.findall((ROOT / "docs" / "jolokia.md").read_text("utf-8"))[0]
     text = example.replace("http://127.0.0.1:8161", told.broker.url)

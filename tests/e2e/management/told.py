@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from urllib.parse import quote
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
 from tests.kit.http import HttpClient, ask
-from tests.kit.process import SWEPT, WAIT_S, BrokerProcess, configuration, retained
+from tests.kit.process import SWEPT, WAIT_S, BrokerProcess, configuration, retained, running
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -51,7 +52,7 @@ def stored(folder: Path, *, settings: str = "", core: str = "") -> str:
 
 @dataclass
 class Told:
-    """A broker, and what one can do with it. ``guests`` are clients that stay until the fixture closes them."""
+    """A broker, and what one can do with it. ``guests`` are clients that stay."""
 
     broker: BrokerProcess
     guests: list[StompSocket] = field(default_factory=list)
@@ -103,3 +104,13 @@ class Told:
     def queue(self, name: str) -> dict[str, Any]:
         """What is told of a queue."""
         return dict(self.asked("GET", f"/api/queues/{quote(name, safe='')}"))
+
+
+@contextmanager
+def operated(text: str, folder: Path) -> Iterator[Told]:
+    """A broker of this configuration, whose guests leave in the end."""
+    with running(text, folder) as broker:
+        told = Told(broker)
+        yield told
+        for guest in told.guests:
+            guest.close()

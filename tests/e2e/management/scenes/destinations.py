@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any, Final
 
-from tests.e2e.management.scene import NOTHING, TWO_SENT, Exactly, Scene, Shows
+from tests.e2e.management.scene import NOTHING, TWO_SENT, Exactly, Scene, Shows, Wanted
 from tests.e2e.management.told import Told
 
 _NEWS: Final = "/api/addresses?address=news"
@@ -28,16 +28,6 @@ def _grouped(told: Told) -> None:
     client.message()
 
 
-def _no_group(told: Told, answer: Any) -> None:
-    assert answer is None
-    assert told.ask("POST", "/api/queues/orders/reset-groups")[1] == {"reset": 0}
-
-
-def _is_made(told: Told, answer: Any) -> None:
-    assert answer is None or json.loads(answer)["name"] == "work"
-    assert told.queue("work")["life"] == "created"
-
-
 def _sent_on(told: Told, _answer: Any, *, count: int) -> None:
     """A message that is sent to orders goes there, and to jobs if a divert is there."""
     told.send("orders")
@@ -51,12 +41,19 @@ def _attempts(told: Told, _answer: Any, *, count: str) -> None:
 
 
 _GONE: Final = Shows("/api/addresses/news", None)
+_NO_GROUP: Final[list[Wanted]] = [
+    NOTHING,
+    lambda told, _: told.asked("POST", "/api/queues/orders/reset-groups") == {"reset": 0},
+]
 
 DESTINATIONS: Final[dict[str, Scene]] = {
     "createQueue": Scene(
         {"name": "work"},
         {"name": "work", "address": "work", "life": "created", "durable": True, "declaredAt": None},
-        by_bean=_is_made,
+        by_bean=[
+            lambda _, answer: answer is None or json.loads(answer)["name"] == "work",
+            Shows("/api/queues/work", {"life": "created"}),
+        ],
     ),
     "updateQueue": Scene({"queue": "jobs"}, {"name": "jobs", "maxConsumers": 3}),
     "queue.enable": Scene({"queue": "orders"}, {"enabled": True}, "/api/queues/orders/disable"),
@@ -80,8 +77,8 @@ DESTINATIONS: Final[dict[str, Scene]] = {
         lambda told: (told.send("orders"), told.asked("POST", "/api/queues/orders/purge")),
         by_bean=[NOTHING, Shows("/api/queues/orders", {"messagesKilled": 0})],
     ),
-    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, {"reset": 1}, _grouped, by_bean=_no_group),
-    "queue.resetAllGroups": Scene({"queue": "orders"}, {"reset": 1}, _grouped, by_bean=_no_group),
+    "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, {"reset": 1}, _grouped, by_bean=_NO_GROUP),
+    "queue.resetAllGroups": Scene({"queue": "orders"}, {"reset": 1}, _grouped, by_bean=_NO_GROUP),
     "createAddress": Scene({"address": "news"}, {"name": "news", "routingTypes": "MULTICAST", "autoCreated": False}),
     "updateAddress": Scene({"address": "news", "routing-types": "ANYCAST"}, {"routingTypes": "ANYCAST"}, _NEWS),
     "deleteAddress": Scene(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from tests.e2e.management.scene import Scene
+from tests.e2e.management.scene import Exactly, Scene, Shows
 from tests.e2e.management.told import Told
 
 
@@ -31,20 +31,22 @@ _LINES: Final = (
 )
 
 
-def _are_there(told: Told, answer: Any) -> None:
-    share = {
-        "placed": 2, "known": 0, "replaced": 0, "transient": 0, "refused": 0, "reason": None, "isFull": False,
-        "messageCount": 2, "givesWay": False,
-    }  # fmt: skip
-    none = {**share, "placed": 0, "refused": 1, "reason": "there is no queue none", "messageCount": 0}
-    assert answer == {"messages": 2, "came": 2, "queues": {"orders": share, "none": none}}
-    assert told.queue("orders")["messageCount"] == 2
-
+_PLACED: Final = {
+    "placed": 2, "known": 0, "replaced": 0, "transient": 0, "refused": 0, "reason": None, "isFull": False,
+    "messageCount": 2, "givesWay": False,
+}  # fmt: skip
+_REFUSED: Final = {**_PLACED, "placed": 0, "refused": 1, "reason": "there is no queue none", "messageCount": 0}
 
 EXPORTING: Final[dict[str, Scene]] = {
     "queue.exportMessages": Scene(
         {"queue": "orders"}, _are_lines, lambda told: told.send("orders", "ab", persistent="true", region="eu")
     ),
     "exportDestinations": Scene({}, _are_destinations),
-    "importMessages": Scene({"lines": _LINES}, _are_there),
+    "importMessages": Scene(
+        {"lines": _LINES},
+        [
+            Exactly({"messages": 2, "came": 2, "queues": {"orders": _PLACED, "none": _REFUSED}}),
+            Shows("/api/queues/orders", {"messageCount": 2}),
+        ],
+    ),
 }

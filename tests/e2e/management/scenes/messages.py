@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -35,19 +35,15 @@ _SCHEDULED: Final = partial(Told.send, queue="orders", bodies="ab", persistent="
 _DAILY: Final = partial(Told.send, queue="orders", persistent="true", AMQ_SCHEDULED_CRON="0 9 * * *")
 
 
-def _leaves(queue: str, left: list[str], **values: object) -> Callable[[Told, Any], None]:
+def _leaves(told: Told, answer: Any, *, queue: str = "orders", left: Sequence[str], **values: object) -> None:
     """The answer holds these values, or is none, and the queue has these bodies."""
-
-    def check(told: Told, answer: Any) -> None:
-        if values:
-            told_of = values if "inDelivery" in answer else {name: values[name] for name in values if name in answer}
-            assert told_of
-            assert {name: answer[name] for name in told_of} == told_of
-        else:
-            assert answer is None
-        assert [row["BodyPreview"] for row in browsed(told, queue)] == left
-
-    return check
+    if values:
+        told_of = values if "inDelivery" in answer else {name: values[name] for name in values if name in answer}
+        assert told_of
+        assert {name: answer[name] for name in told_of} == told_of
+    else:
+        assert answer is None
+    assert [row["BodyPreview"] for row in browsed(told, queue)] == list(left)
 
 
 def _is_browsed(_told: Told, answer: Any) -> None:
@@ -81,51 +77,53 @@ MESSAGES: Final[dict[str, Scene]] = {
         _three,
     ),
     "queue.getMessageBody": Scene({"queue": "orders", "message": "3"}, Exactly(b"c"), _three),
-    "queue.removeMessage": Scene({"queue": "orders", "message": "2"}, _leaves("orders", ["a", "c"], removed=1), _three),
+    "queue.removeMessage": Scene({"queue": "orders", "message": "2"}, partial(_leaves, left="ac", removed=1), _three),
     "queue.removeMessages": Scene(
-        {"queue": "orders", "filter": "region = 'eu'"}, _leaves("orders", ["c"], removed=2, inDelivery=0), _three
+        {"queue": "orders", "filter": "region = 'eu'"}, partial(_leaves, left="c", removed=2, inDelivery=0), _three
     ),
-    "queue.expireMessage": Scene({"queue": "orders", "message": "1"}, _leaves("orders", ["b", "c"], expired=1), _three),
+    "queue.expireMessage": Scene({"queue": "orders", "message": "1"}, partial(_leaves, left="bc", expired=1), _three),
     "queue.expireMessages": Scene(
-        {"queue": "orders", "filter": "region = 'us'"}, _leaves("EXP.orders", ["c"], expired=1), _three
+        {"queue": "orders", "filter": "region = 'us'"},
+        partial(_leaves, queue="EXP.orders", left="c", expired=1),
+        _three,
     ),
     "queue.moveMessage": Scene(
-        {"queue": "orders", "message": "2", "target": "jobs"}, _leaves("jobs", ["b"], moved=1), _three
+        {"queue": "orders", "message": "2", "target": "jobs"}, partial(_leaves, queue="jobs", left="b", moved=1), _three
     ),
     "queue.moveMessages": Scene(
-        {"queue": "orders", "target": "jobs"}, _leaves("jobs", ["a", "b", "c"], moved=3, kept={}), _three
+        {"queue": "orders", "target": "jobs"}, partial(_leaves, queue="jobs", left="abc", moved=3, kept={}), _three
     ),
     "queue.copyMessage": Scene(
-        {"queue": "orders", "message": "2", "target": "jobs"}, _leaves("jobs", ["b"], copied=1), _three
+        {"queue": "orders", "message": "2", "target": "jobs"},
+        partial(_leaves, queue="jobs", left="b", copied=1),
+        _three,
     ),
-    "queue.copyMessages": Scene(
-        {"queue": "orders", "target": "jobs"}, _leaves("orders", ["a", "b", "c"], copied=3), _three
-    ),
+    "queue.copyMessages": Scene({"queue": "orders", "target": "jobs"}, partial(_leaves, left="abc", copied=3), _three),
     "queue.changeMessagePriority": Scene(
-        {"queue": "orders", "message": "3", "priority": "9"}, _leaves("orders", ["c", "a", "b"], changed=1), _three
+        {"queue": "orders", "message": "3", "priority": "9"}, partial(_leaves, left="cab", changed=1), _three
     ),
     "queue.changeMessagesPriority": Scene(
-        {"queue": "orders", "priority": "7"}, _leaves("orders", ["a", "b", "c"], changed=3), _three
+        {"queue": "orders", "priority": "7"}, partial(_leaves, left="abc", changed=3), _three
     ),
     "queue.sendMessageToDeadLetterAddress": Scene(
-        {"queue": "orders", "message": "1"}, _leaves("DLQ.orders", ["a"], sent=1), _three
+        {"queue": "orders", "message": "1"}, partial(_leaves, queue="DLQ.orders", left="a", sent=1), _three
     ),
     "queue.sendMessagesToDeadLetterAddress": Scene(
-        {"queue": "orders", "filter": "region = 'eu'"}, _leaves("DLQ.orders", ["a", "b"], sent=2), _three
+        {"queue": "orders", "filter": "region = 'eu'"}, partial(_leaves, queue="DLQ.orders", left="ab", sent=2), _three
     ),
-    "queue.retryMessage": Scene({"queue": "DLQ.orders", "message": "3"}, _leaves("orders", ["a"], retried=1), _dead),
+    "queue.retryMessage": Scene({"queue": "DLQ.orders", "message": "3"}, partial(_leaves, left="a", retried=1), _dead),
     "queue.retryMessages": Scene({"queue": "DLQ.orders"}, _goes_back, _dead),
     "queue.deliverScheduledMessage": Scene(
         {"queue": "orders", "message": "2"},
-        _leaves("orders", ["b", "a"], delivered=1),
+        partial(_leaves, left="ba", delivered=1),
         _SCHEDULED,
-        by_bean=_leaves("orders", ["b", "a"]),
+        by_bean=partial(_leaves, left="ba"),
     ),
     "queue.deliverScheduledMessages": Scene(
         {"queue": "orders"},
-        _leaves("orders", ["a", "b"], delivered=2),
+        partial(_leaves, left="ab", delivered=2),
         _SCHEDULED,
-        by_bean=_leaves("orders", ["a", "b"]),
+        by_bean=partial(_leaves, left="ab"),
     ),
     "listDeadLetters": Scene(
         {},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -10,16 +9,11 @@ from tests.e2e.management.scene import Scene
 from tests.e2e.management.told import Told
 
 
-def _says(*wanted: tuple[str, str]) -> Callable[[Told, Any], None]:
-    """These words, each in a sentence with this text."""
-
-    def check(_told: Told, answer: Any) -> None:
-        told = [(row["reason"], row["sentence"]) for row in answer["data"]]
-        assert answer["count"] == len(told)
-        for code, text in wanted:
-            assert any(code == reason and text in sentence for reason, sentence in told), told
-
-    return check
+def _says(_told: Told, answer: Any, *, reason: str, text: str) -> None:
+    """This word, in a sentence with this text."""
+    said = [(row["reason"], row["sentence"]) for row in answer["data"]]
+    assert answer["count"] == len(said)
+    assert any(reason == code and text in sentence for code, sentence in said), said
 
 
 _NO_HISTORY: Final = {"count": 0, "data": []}
@@ -27,18 +21,24 @@ _NO_HISTORY: Final = {"count": 0, "data": []}
 
 WHY: Final[dict[str, Scene]] = {
     "queue.whyNotDelivered": Scene(
-        {"queue": "orders"}, _says(("no-consumer", "no consumer is attached")), partial(Told.send, queue="orders")
+        {"queue": "orders"},
+        partial(_says, reason="no-consumer", text="no consumer is attached"),
+        partial(Told.send, queue="orders"),
     ),
-    "address.whyBlocked": Scene({"address": "orders"}, _says(("not-blocked", "it takes messages"))),
-    "whyConnectionBlocked": Scene({"connection": "1"}, _says(("not-blocked", "its state is open")), Told.guest),
+    "address.whyBlocked": Scene({"address": "orders"}, partial(_says, reason="not-blocked", text="it takes messages")),
+    "whyConnectionBlocked": Scene(
+        {"connection": "1"}, partial(_says, reason="not-blocked", text="its state is open"), Told.guest
+    ),
     "whyDropped": Scene(
         {"name": "orders"},
-        _says(("purged", "2 messages were removed by an operator")),
+        partial(_says, reason="purged", text="2 messages were removed by an operator"),
         lambda told: (told.send("orders", "xx"), told.asked("POST", "/api/queues/orders/purge")),
     ),
-    "queue.whyDead": Scene({"queue": "orders"}, _says(("no-dead-letters", "orders has no dead letters"))),
+    "queue.whyDead": Scene(
+        {"queue": "orders"}, partial(_says, reason="no-dead-letters", text="orders has no dead letters")
+    ),
     "whySlow": Scene({}, lambda _told, answer: answer["data"][0]["reason"]),
     "queue.getHistory": Scene({"queue": "orders"}, _NO_HISTORY),
     "getHistory": Scene({}, _NO_HISTORY),
-    "queue.whyGrowing": Scene({"queue": "orders"}, _says(("not-growing", "0/s come in"))),
+    "queue.whyGrowing": Scene({"queue": "orders"}, partial(_says, reason="not-growing", text="0/s come in")),
 }
