@@ -41,25 +41,6 @@ def request(method: bytes, path: bytes, body: bytes = b"", *headers: bytes, host
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-@pytest.mark.parametrize("path", [b"/log", b"/log/segments/1", b"/log/bodies/1", b"/log/cursors", CURSOR])
-@pytest.mark.parametrize("method", [b"GET", b"PUT", b"DELETE"])
-def test_the_log_is_nothing_for_pages_that_took_the_broker_s_address(
-    broker: BrokerProcess, method: bytes, path: bytes
-) -> None:
-    body = b'{"lsn": 0}' if method == b"PUT" else b""
-    for data in (
-        request(method, path, body, host=b"evil.example:8161"),
-        request(method, path, body, b"Origin: http://evil.example"),
-        request(method, path, body, b"Origin: null"),
-        request(method, b"http://evil.example" + path, body, host=b"evil.example"),
-    ):
-        status, text = said_to(broker, data)
-        assert status == 403
-        assert b"segments" not in text
-    assert said_to(broker, request(method, b"http://evil.example" + path, body))[0] == 400  # Host is another one
-    assert said_to(broker, request(b"GET", b"/log/cursors")) == (200, b'{"cursors": []}\n')
-
-
 @pytest.mark.parametrize("path", [b"/metrics", b"/health/live", b"/health/ready"])
 def test_metrics_and_health_have_any_name(broker: BrokerProcess, path: bytes) -> None:
     assert said_to(broker, request(b"GET", path, host=b"broker:8161"))[0] == 200
