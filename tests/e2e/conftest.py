@@ -20,10 +20,6 @@ SETTINGS = """\
         <address-full-policy>BLOCK</address-full-policy>
         <auto-delete-queues>false</auto-delete-queues>
       </address-setting>
-      <address-setting match="fails.#">
-        <max-size-messages>2</max-size-messages>
-        <address-full-policy>FAIL</address-full-policy>
-      </address-setting>
 """
 
 ACCEPTORS = {
