@@ -8,7 +8,6 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from tests.kit.client import connected
-from tests.kit.http import ask
 from tests.kit.ports import free_port
 from tests.kit.process import HTTP, LOOPBACK, SWEPT, BrokerProcess, configuration
 
@@ -34,6 +33,9 @@ def bridge_xml(settings: Mapping[str, object] | None = None, *uris: str, name: s
 class Place:
     """A broker that ends and begins again, with its files and on its port."""
 
+    running: BrokerProcess
+    """The process, since the first start."""
+
     def __init__(
         self, folder: Path, name: str, addresses: str, core: str = "", settings: str = "", acceptor: str = ""
     ) -> None:
@@ -42,18 +44,14 @@ class Place:
         self.folder.mkdir()
         self.file = self.folder / "broker.xml"
         self.port = free_port()
+        self.uri = f"tcp://{LOOPBACK}:{self.port}"
+        """For a connector."""
         self._name = name
         self._addresses = addresses
         self._settings = settings
         self._acceptor = acceptor
-        self._starts = 0
-        self.broker: BrokerProcess | None = None
+        self._lives: list[BrokerProcess] = []
         self.write(core)
-
-    @property
-    def uri(self) -> str:
-        """For a connector."""
-        return f"tcp://{LOOPBACK}:{self.port}"
 
     def write(self, core: str) -> None:
         """Its file, with this inside of core."""
@@ -68,29 +66,20 @@ class Place:
 
     def start(self) -> BrokerProcess:
         """Begin (again)."""
-        self._starts += 1
-        self.broker = BrokerProcess(["run", str(self.file)], self.folder / f"{self._starts}.log")
-        self.broker.await_ready()
-        return self.broker
+        self.running = BrokerProcess(["run", str(self.file)], self.folder / f"{len(self._lives)}.log")
+        self._lives.append(self.running)
+        self.running.await_ready()
+        return self.running
 
-    @property
-    def running(self) -> BrokerProcess:
-        """The process."""
-        assert self.broker is not None
-        return self.broker
-
-    def end(self) -> None:
+    def close(self) -> None:
         """Nothing of it is left."""
-        if self.broker is not None:
-            said = self.broker.said
-            self.broker.kill()
-            self.broker = None
-            assert "Traceback" not in said, said
+        for broker in self._lives:
+            broker.kill()
+            assert "Traceback" not in broker.said, broker.said
 
     def bridge(self, name: str = "b") -> dict[str, Any]:
         """What is told of a bridge."""
-        rows = ask(self.running.ports["http"], "GET", "/api/bridges").json["data"]
-        return next(dict(row) for row in rows if row["name"] == name)
+        return self.running.rows("bridges")[name]
 
     def await_bridge(self, **values: object) -> dict[str, Any]:
         """Waits until the bridge has these values."""
@@ -101,14 +90,9 @@ class Place:
     def send(self, *bodies: bytes, to: str = "/queue/orders", **headers: str) -> None:
         """Persistent messages, confirmed."""
         with connected(self.port) as client:
-            for body in bodies:
-                client.ask("SEND", {"destination": to, **PERSISTENT, **headers}, body)
+            client.publish(to, bodies, **headers)
 
     def take(self, count: int, name: str) -> list[bytes]:
         """The bodies of so many messages, which are acknowledged."""
         with connected(self.port) as client:
-            client.subscribe(f"/queue/{name}")
-            found = [client.message() for _ in range(count)]
-            for message in found:
-                client.acknowledge(message)
-            return [message.body for message in found]
+            return [message.body for message in client.take(f"/queue/{name}", count)]

@@ -38,14 +38,8 @@ class Edited(Told):
     file: Path = field(kw_only=True)
 
     @property
-    def reads(self) -> int:
-        """How often it has read its file again, whatever came of it."""
-        refused: int = self.state["reloads"]["refused"]
-        return self.broker.said.count(" CFG-1001 ") + refused
-
-    @property
     def state(self) -> dict[str, Any]:
-        return dict(self.ask("GET", "/api/broker/configuration")[1])
+        return dict(self.broker.api("/api/broker/configuration"))
 
     def write(self, text: str) -> None:
         """As ``sed -i`` and most editors: a new file takes the place of the old one."""
@@ -54,15 +48,10 @@ class Edited(Told):
         beside.rename(self.file)
 
     def reload(self) -> dict[str, Any]:
-        status, answer = self.ask("POST", "/api/broker/reload")
-        assert status == 200, answer
-        return dict(answer)
+        return dict(self.broker.api("/api/broker/reload", "POST"))
 
     def await_attribute(self, name: str, field: str, value: object) -> None:
         self.broker.eventually(f"{field} of {name}", lambda: self.queue(name)[field], lambda seen: seen == value)
-
-    def names(self) -> set[str]:
-        return {row["name"] for row in self.ask("GET", "/api/queues?fields=name&size=1000")[1]["data"]}
 
 
 @contextmanager

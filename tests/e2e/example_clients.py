@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -17,9 +18,8 @@ from tests.e2e.foreign_clients import (
     Absent,
     attempt,
     compiled_go,
-    debian,
     folder_for,
-    lacks,
+    loading,
     new_folder,
     node_with,
     perl_with_net_stomp,
@@ -35,41 +35,29 @@ PYTHON_PACKAGES: Final = ("aiostomp==1.7.3", "faststream==0.7.8", "faststream-st
 PROBE: Final = "class Probe { public static void main(String[] names) throws Exception { Class.forName(names[0]); } }"
 
 
-def installed_python(library: str) -> Prepare:
+def installed_python(library: str, file: Path) -> list[str]:
     """A library that is among what the tests need."""
-
-    def prepare(file: Path) -> list[str]:
-        attempt([sys.executable, "-c", f"import {library}"], file.parent)
-        return [sys.executable, str(file)]
-
-    return prepare
+    attempt([sys.executable, "-c", f"import {library}"], file.parent)
+    return [sys.executable, str(file)]
 
 
-def fetched_python(library: str) -> Prepare:
+def fetched_python(library: str, file: Path) -> list[str]:
     """Python packages that nothing else here needs, in a folder of their own."""
-
-    def prepare(file: Path) -> list[str]:
-        target = CACHE / f"python-examples-{crc32(repr(PYTHON_PACKAGES).encode()):08x}"
-        if not target.exists():
-            with new_folder(target) as folder:
-                install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
-                attempt([*install, *PYTHON_PACKAGES], folder)
-        at_hand = f"import sys; sys.path.insert(0, {str(target)!r})"
-        attempt([sys.executable, "-c", f"{at_hand}; import {library}"], file.parent)
-        return [sys.executable, "-c", f"{at_hand}; import runpy; runpy.run_path({str(file)!r}, run_name='__main__')"]
-
-    return prepare
+    target = CACHE / f"python-examples-{crc32(repr(PYTHON_PACKAGES).encode()):08x}"
+    if not target.exists():
+        with new_folder(target) as folder:
+            install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+            attempt([*install, *PYTHON_PACKAGES], folder)
+    at_hand = f"import sys; sys.path.insert(0, {str(target)!r})"
+    attempt([sys.executable, "-c", f"{at_hand}; import {library}"], file.parent)
+    return [sys.executable, "-c", f"{at_hand}; import runpy; runpy.run_path({str(file)!r}, run_name='__main__')"]
 
 
-def node(*packages: str) -> Prepare:
+def node(packages: Sequence[str], file: Path) -> list[str]:
     """npm's packages, linked beside the example, where modules look for them."""
-
-    def prepare(file: Path) -> list[str]:
-        program, modules = node_with(EXAMPLES / "node", *packages)
-        (file.parent / "node_modules").symlink_to(modules)
-        return [program, str(file)]
-
-    return prepare
+    program, modules = node_with(EXAMPLES / "node", *packages)
+    (file.parent / "node_modules").symlink_to(modules)
+    return [program, str(file)]
 
 
 def go(file: Path) -> list[str]:
@@ -78,17 +66,6 @@ def go(file: Path) -> list[str]:
         shutil.copy(PROGRAMS / "go" / name, file.parent)
     compiled_go(file.parent, file.parent / "greet")
     return [str(file.parent / "greet")]
-
-
-def ruby(file: Path) -> list[str]:
-    """The gem of this machine, else out of Debian's package."""
-    program = tool("ruby")
-    load = ("-e", "require 'stomp'")
-    if not lacks([program, *load], file.parent):
-        return [program, str(file)]
-    command = [program, "-I", str(debian("ruby-stomp") / "usr/share/rubygems-integration/all/gems")]
-    attempt([*command, *load], file.parent)
-    return [*command, str(file)]
 
 
 def php(file: Path) -> list[str]:
@@ -112,23 +89,19 @@ def composed_php(file: Path) -> list[str]:
     return [program, str(file)]
 
 
-def java(name: str) -> Prepare:
+def java(name: str, file: Path) -> list[str]:
     """Maven's packages, with this class; Java compiles the example itself."""
-
-    def prepare(file: Path) -> list[str]:
-        program, maven = tool("java"), tool("mvn")
-        target = folder_for("java-examples", EXAMPLES / "java" / "pom.xml")
-        if not target.exists():
-            with new_folder(target) as folder:
-                shutil.copy(EXAMPLES / "java" / "pom.xml", folder)
-                attempt([maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], folder)
-        command = [program, "-cp", f"{target}/lib/*"]
-        probe = file.parent / "Probe.java"
-        probe.write_text(PROBE, "utf-8")
-        attempt([*command, str(probe), name], file.parent)
-        return [*command, str(file)]
-
-    return prepare
+    program, maven = tool("java"), tool("mvn")
+    target = folder_for("java-examples", EXAMPLES / "java" / "pom.xml")
+    if not target.exists():
+        with new_folder(target) as folder:
+            shutil.copy(EXAMPLES / "java" / "pom.xml", folder)
+            attempt([maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], folder)
+    command = [program, "-cp", f"{target}/lib/*"]
+    probe = file.parent / "Probe.java"
+    probe.write_text(PROBE, "utf-8")
+    attempt([*command, str(probe), name], file.parent)
+    return [*command, str(file)]
 
 
 def rust(file: Path) -> list[str]:
@@ -149,22 +122,24 @@ def rust(file: Path) -> list[str]:
     return [str(target / "target" / "debug" / "greet")]
 
 
+GEMS: Final = "usr/share/rubygems-integration/all/gems"
+TCP: Final = "@stomp/tcp-wrapper"
 PREPARE: Final[Mapping[str, Prepare]] = {
-    "greet_stompman.py": installed_python("stompman"),
-    "greet_faststream.py": fetched_python("faststream_stomp"),
-    "greet_stomp_py.py": installed_python("stomp"),
-    "greet_aiostomp.py": fetched_python("aiostomp"),
-    "greet_stompest.py": fetched_python("stompest.sync"),
-    "greet-stompjs.mjs": node("@stomp/stompjs", "@stomp/tcp-wrapper"),
-    "greet-rx-stomp.mjs": node("@stomp/rx-stomp"),
-    "greet-stompit.cjs": node("stompit"),
+    "greet_stompman.py": partial(installed_python, "stompman"),
+    "greet_faststream.py": partial(fetched_python, "faststream_stomp"),
+    "greet_stomp_py.py": partial(installed_python, "stomp"),
+    "greet_aiostomp.py": partial(fetched_python, "aiostomp"),
+    "greet_stompest.py": partial(fetched_python, "stompest.sync"),
+    "greet-stompjs.mjs": partial(node, ["@stomp/stompjs", TCP]),
+    "greet-rx-stomp.mjs": partial(node, ["@stomp/rx-stomp"]),
+    "greet-stompit.cjs": partial(node, ["stompit"]),
     "main.go": go,
-    "greet.rb": ruby,
+    "greet.rb": lambda file: [*loading("ruby", ("-e", "require 'stomp'"), GEMS, "ruby-stomp"), str(file)],
     "greet.pl": lambda file: [*perl_with_net_stomp(), str(file)],
     "greet.php": php,
     "greet-stomp-php.php": composed_php,
-    "Greet.java": java("org.fusesource.stomp.client.Stomp"),
-    "Spring.java": java("org.springframework.messaging.simp.stomp.StompSession"),
+    "Greet.java": partial(java, "org.fusesource.stomp.client.Stomp"),
+    "Spring.java": partial(java, "org.springframework.messaging.simp.stomp.StompSession"),
     "main.rs": rust,
 }
 SLOW: Final = frozenset({"main.rs"})

@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.kit.sources import ROOT
@@ -137,15 +138,6 @@ def tool(name: str) -> str:
     return path
 
 
-def lacks(command: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> bool:
-    """Does a program that is there not find its library, as this command shows?"""
-    try:
-        attempt(command, folder, environment)
-    except Absent:
-        return True
-    return False
-
-
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """A folder that becomes ``target`` when all went well, so that a run that is stopped leaves no half of it."""
@@ -164,9 +156,9 @@ def folder_for(name: str, *sources: Path) -> Path:
     return CACHE / f"{name}-{digest[:12]}"
 
 
-def node_modules(home: Path) -> Path:
-    """What a manifest below the programs names, through npm. Raises Absent."""
-    npm = tool("npm")
+def node_with(home: Path, *packages: str) -> tuple[str, Path]:
+    """Node, and through npm what a manifest below the programs names, of which it has loaded these. Raises Absent."""
+    node, npm = tool("node"), tool("npm")
     manifests = [home / "package.json", home / "package-lock.json"]
     target = folder_for(home.name, *manifests)
     if not target.exists():
@@ -178,15 +170,9 @@ def node_modules(home: Path) -> Path:
             for name in json.loads(manifests[0].read_text("utf-8"))["dependencies"]:
                 if not (folder / "node_modules" / name).is_dir():
                     raise Absent(f"npm has not installed {name}")
-    return target / "node_modules"
-
-
-def node_with(home: Path, *packages: str) -> tuple[str, Path]:
-    """Node and the packages that a manifest names, of which it has loaded these. Raises Absent."""
-    node, modules = tool("node"), node_modules(home)
     for package in packages:
-        attempt([node, "-e", f"require({package!r})"], modules.parent)
-    return node, modules
+        attempt([node, "-e", f"require({package!r})"], target)
+    return node, target / "node_modules"
 
 
 def prepare_stompjs(manifest: str, package: str, **environment: str) -> Launch:
@@ -221,8 +207,14 @@ def prepare_go_stomp() -> Launch:
     return Launch([str(target / "client")])
 
 
-def debian(*packages: str) -> Path:
-    """The folder into which packages of Debian were taken apart. Raises Absent."""
+def loading(program: str, load: Sequence[str], inside: str, *packages: str) -> list[str]:
+    """A program that loads its library: that of this machine, else out of packages of Debian, which are taken apart;
+    it is ``inside``. Raises Absent.
+    """
+    path = tool(program)
+    with suppress(Absent):
+        attempt([path, *load], PROGRAMS)
+        return [path]
     target = CACHE / f"debian-{packages[0]}"
     if not target.exists():
         apt_get, dpkg = tool("apt-get"), tool("dpkg")
@@ -230,20 +222,13 @@ def debian(*packages: str) -> Path:
             attempt([apt_get, "-o", "Acquire::http::Timeout=15", "download", *packages], folder)
             for package in folder.glob("*.deb"):
                 attempt([dpkg, "-x", str(package), str(folder)], folder)
-    return target
-
-
-def perl_with_net_stomp() -> list[str]:
-    """Net::Stomp of this machine's Perl, else out of Debian's packages. Raises Absent."""
-    perl = tool("perl")
-    load = ("-MNet::Stomp", "-e", "1")
-    if not lacks([perl, *load], PROGRAMS):
-        return [perl]
-    found = debian("libnet-stomp-perl", "libclass-accessor-perl", "liblog-any-perl")
-    command = [perl, f"-I{found / 'usr/share/perl5'}"]
+    command = [path, "-I", str(target / inside)]
     attempt([*command, *load], PROGRAMS)
     return command
 
+
+PERL_PACKAGES = ("libnet-stomp-perl", "libclass-accessor-perl", "liblog-any-perl")
+perl_with_net_stomp = partial(loading, "perl", ("-MNet::Stomp", "-e", "1"), "usr/share/perl5", *PERL_PACKAGES)
 
 CLIENTS = (
     ForeignClient("stompjs", lambda: prepare_stompjs("stompjs", "@stomp/tcp-wrapper")),

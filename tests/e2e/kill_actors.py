@@ -190,17 +190,6 @@ def move(actor: Actor, client: StompSocket, *, source: str, target: str) -> None
         actor.ledger.committed(group)
 
 
-def read_to_the_end(port: int, ledger: Ledger, destination: str) -> None:
-    """Reads what a queue holds, acknowledging nothing. A last message of our own says that it was all."""
-    queue = destination.removeprefix("/queue/").rpartition("::")[2]
-    session = Session()
-    with connected(port) as client:
-        client.subscribe(destination)
-        client.ask("SEND", {"destination": destination}, b"the end")
-        while (message := client.message()).body != b"the end":
-            ledger.delivered(session, key_of(queue, message.body))
-
-
 # ---- replays of the log --------------------------------------------------------------------------
 
 

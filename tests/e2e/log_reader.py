@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from tests.kit.client import connected
 from tests.kit.http import HttpClient
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, retained, started
-
-DAYS = 'unit="DAYS" period="1"'
-
+from tests.kit.process import DAYS, HTTP, STOMP, BrokerProcess, configuration, started
 
 LITTLE = 'storage-limit="200K"'
 
@@ -21,17 +17,16 @@ LITTLE = 'storage-limit="200K"'
 PERSISTENT = {"persistent": "true"}
 
 
-@contextmanager
 def logged(
     folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1, http: str = HTTP
-) -> Iterator[BrokerProcess]:
+) -> AbstractContextManager[BrokerProcess]:
     """A broker with everything in ``folder``. ``retention``: how much of its log is kept."""
     core = f"""<journal-file-size>64K</journal-file-size><disk-scan-period>50</disk-scan-period>
-    <max-disk-usage>{disk_percent_max}</max-disk-usage>{retained(folder, retention) if retention else ""}"""
+    <max-disk-usage>{disk_percent_max}</max-disk-usage>"""
+    text = configuration({"stomp": STOMP, "http": http}, folder=folder, persists=persistence, core=core, kept=retention)
     file = folder / "broker.xml"
-    file.write_text(configuration({"stomp": STOMP, "http": http}, folder=folder, persists=persistence, core=core))
-    with started(file) as broker:
-        yield broker
+    file.write_text(text, "utf-8")
+    return started(file)
 
 
 class Reader:
@@ -58,13 +53,6 @@ class Reader:
         status, data = self.ask(f"/log/segments/{number}", Range=wanted)
         assert status == 206, (number, wanted, data)
         return data
-
-    def cursor(self, name: str) -> dict[str, Any]:
-        """One cursor."""
-        status, text = self.ask(f"/log/cursors/{name}")
-        assert status == 200, text
-        found: dict[str, Any] = json.loads(text)
-        return found
 
     def put(self, name: str, **fields: object) -> None:
         """Set a cursor."""

@@ -45,13 +45,10 @@ class Pair:
     """
 
     folder: Path
+    journal: Path
     core: str = ""
     http: str = ""
     members: list[Member] = field(default_factory=list)
-
-    @property
-    def journal(self) -> Path:
-        return self.folder / "data" / "journal"
 
     def start(self, role: str, settings: str = "", core: str = "", ports: Mapping[str, int] | None = None) -> Member:
         """One more process; it says soon what it does. ``ports`` are those of its acceptors; else it chooses."""
@@ -88,7 +85,7 @@ class Pair:
 @contextmanager
 def pair_in(folder: Path, core: str = "", http: str = "") -> Iterator[Pair]:
     """A pair whose processes are gone afterwards."""
-    pair = Pair(folder, core, http)
+    pair = Pair(folder, folder / "data" / "journal", core, http)
     try:
         yield pair
         for member in pair.members:

@@ -6,34 +6,25 @@ import gzip
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
+@dataclass
 class SpanCollector:
     """``spans`` are all that arrived. ``status`` other than 200 refuses what comes."""
 
-    def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self.services: set[str] = set()
-        self.status = 200
-        self.refused = 0
-        collector = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                collector.take(self)
-
-            def log_message(self, *_args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1/traces"
+    url: str
+    spans: list[Span] = field(default_factory=list)
+    services: set[str] = field(default_factory=set)
+    status: int = 200
+    refused: int = 0
 
     def take(self, request: BaseHTTPRequestHandler) -> None:
-        """One request."""
+        """The spans of one request."""
         if "content-length" in request.headers:
             body = request.rfile.read(int(request.headers["content-length"]))
         else:  # in chunks, as Node sends it
@@ -44,16 +35,13 @@ class SpanCollector:
             request.rfile.readline()
         if request.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
-        if self.status == 200:
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                self.services |= {one.value.string_value for one in resource.resource.attributes}
-                for scope in resource.scope_spans:
-                    self.spans += scope.spans
-        else:
+        if self.status != 200:
             self.refused += 1
-        request.send_response(self.status)
-        request.send_header("content-length", "0")
-        request.end_headers()
+            return
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            self.services |= {one.value.string_value for one in resource.resource.attributes}
+            for scope in resource.scope_spans:
+                self.spans += scope.spans
 
     def named(self, name: str) -> list[Span]:
         """The spans of this name."""
@@ -63,12 +51,21 @@ class SpanCollector:
 @contextmanager
 def collecting() -> Iterator[SpanCollector]:
     """A collector on a free port."""
-    collector = SpanCollector()
-    thread = threading.Thread(target=collector.server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield collector
-    finally:
-        collector.server.shutdown()
-        thread.join()
-        collector.server.server_close()
+    collector = SpanCollector("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            collector.take(self)
+            self.send_response_only(collector.status)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield collector
+        finally:
+            server.shutdown()
+            thread.join()

@@ -50,15 +50,10 @@ class StompPy:
 
     def ask(self, method: str, *arguments: object, **headers: object) -> None:
         """Calls a method of the library and waits for the receipt; fails with the ERROR that came instead."""
-        receipt = f"receipt-{next(_NUMBERS)}"
+        receipt, errors = f"receipt-{next(_NUMBERS)}", self.listener.errors
         getattr(self.connection, method)(*arguments, **headers, receipt=receipt)
-        self.await_receipt(receipt)
-
-    def await_receipt(self, receipt: str) -> None:
-        """Waits for it; fails with the ERROR that came instead."""
-        errors = self.listener.errors
         eventually(
-            f"receipt {receipt}",
+            receipt,
             lambda: not errors.empty() or [frame.headers["receipt-id"] for frame in self.listener.receipts],
             lambda seen: seen is True or receipt in seen,
         )

@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -18,12 +18,12 @@ from tests.e2e.management.beans import post
 from tests.e2e.management.told import Told
 from tests.e2e.pair import pair_in
 from tests.kit.certificates import Authority
-from tests.kit.client import StompSocket, connected
+from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
 from tests.kit.ports import free_port
-from tests.kit.process import LONG, BrokerProcess, anycast
+from tests.kit.process import LONG, BrokerProcess, anycast, for_each_test
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import uri
 
@@ -42,22 +42,18 @@ class Both(NamedTuple):
 
 
 @contextmanager
-def both_in(folder: Path, settings: str = "") -> Iterator[Both]:
-    """They are not running yet, and in the end not any more."""
-    far = Place(folder, "far", anycast("incoming"))
-    queues = anycast("orders") + anycast("dead")
-    near = Place(folder, "near", queues, bridge_xml(INCOMING, far.uri), settings)
-    try:
+def both_in(
+    folder: Path, settings: str = "", queues: str = anycast("orders") + anycast("dead"), acceptor: str = ""
+) -> Iterator[Both]:
+    """They are not running yet, and in the end not any more. ``acceptor``: parameters of the other one's."""
+    with (
+        closing(Place(folder, "far", anycast("incoming"), acceptor=acceptor)) as far,
+        closing(Place(folder, "near", queues, bridge_xml(INCOMING, far.uri), settings)) as near,
+    ):
         yield Both(near, far)
-    finally:
-        near.end()
-        far.end()
 
 
-@pytest.fixture
-def both(tmp_path: Path) -> Iterator[Both]:
-    with both_in(tmp_path) as made:
-        yield made
+both = for_each_test(both_in)
 
 
 def test_messages_arrive_as_they_were_sent(both: Both) -> None:
@@ -156,19 +152,13 @@ def test_it_gives_up_where_the_file_says_so_and_starts_again(both: Both) -> None
     assert "orders" in shown
 
 
-def test_the_second_connector_is_used_while_the_first_is_down(tmp_path: Path) -> None:
-    nobody = free_port()
-    far = Place(tmp_path, "far", anycast("incoming"))
-    near = Place(tmp_path, "near", anycast("orders"), bridge_xml(INCOMING, f"tcp://127.0.0.1:{nobody}", far.uri))
-    try:
-        far.start()
-        near.start()
-        near.send(b"1")
-        assert far.take(1, "incoming") == [b"1"]
-        assert near.bridge()["peer"] == f"127.0.0.1:{far.port}"
-    finally:
-        near.end()
-        far.end()
+def test_the_second_connector_is_used_while_the_first_is_down(both: Both) -> None:
+    both.near.write(bridge_xml(INCOMING, f"tcp://127.0.0.1:{free_port()}", both.far.uri))
+    both.far.start()
+    both.near.start()
+    both.near.send(b"1")
+    assert both.far.take(1, "incoming") == [b"1"]
+    assert both.near.bridge()["peer"] == f"127.0.0.1:{both.far.port}"
 
 
 def test_a_filter_and_several_connections(both: Both) -> None:
@@ -207,8 +197,8 @@ def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
     with secured_broker(own, tls=uri("STOMP", keyStorePath=store)) as far:
         login = {"forwarding-address": "jobs", "user": "eve", "password": masked}
         there = f"tcp://localhost:{far.ports['tls']}?sslEnabled=true;trustStorePath="
-        near = Place(tmp_path, "near", anycast("orders"), bridge_xml(login, there + quote(str(stranger))))
-        try:
+        bridge = bridge_xml(login, there + quote(str(stranger)))
+        with closing(Place(tmp_path, "near", anycast("orders"), bridge)) as near:
             near.start()
             near.send(b"secret")
             row = near.await_bridge(state="waiting")
@@ -218,15 +208,12 @@ def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
             near.running.eventually("a refusal", lambda: near.bridge()["reason"], lambda text: "ERROR" in text)
             near.write(bridge_xml(login, there + quote(str(trusted))))
             assert ask(near.running.ports["http"], "POST", "/api/broker/reload").status == 200
-            with StompSocket(far.port) as client:
-                client.connect(login="eve", passcode=USERS["eve"])
+            with connected(far.port, login="eve", passcode=USERS["eve"]) as client:
                 client.subscribe("/queue/jobs")
                 assert client.message().body == b"secret"
             said = near.running.said
             assert USERS["eve"] not in said
             assert masked not in said
-        finally:
-            near.end()
 
 
 def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_path: Path) -> None:
@@ -234,63 +221,50 @@ def test_a_message_that_the_other_broker_refuses_gets_to_the_dead_letters(tmp_pa
         '<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>'
         "<dead-letter-address>dead</dead-letter-address></address-setting>"
     )
-    far = Place(tmp_path, "far", anycast("incoming"), acceptor=";maxBodyBytes=1000")
-    near = Place(tmp_path, "near", anycast("orders") + anycast("dead"), settings=settings)
-    near.write(bridge_xml(INCOMING, far.uri))
-    try:
-        far.start()
-        near.start()
-        near.send(b"before", b"x" * 2_000, b"behind")
-        near.running.await_count("dead", 1)
-        assert far.take(2, "incoming") == [b"before", b"behind"]
-        row = near.await_bridge(state="connected", messagesPendingAcknowledgement=0)
+    with both_in(tmp_path, settings, acceptor=";maxBodyBytes=1000") as both:
+        both.far.start()
+        near = both.near.start()
+        both.near.send(b"before", b"x" * 2_000, b"behind")
+        near.await_count("dead", 1)
+        assert both.far.take(2, "incoming") == [b"before", b"behind"]
+        row = both.near.await_bridge(state="connected", messagesPendingAcknowledgement=0)
         assert (row["messagesAcknowledged"], row["messagesRefused"]) == (2, 2)
-        assert near.running.metrics("artemis_bridge_messages_refused_total", bridge="b") == [2]
-        assert "was refused message " in near.running.said
-    finally:
-        near.end()
-        far.end()
+        assert near.metrics("artemis_bridge_messages_refused_total", bridge="b") == [2]
+        assert "was refused message " in near.said
 
 
 DEAD = '<address-setting match="#"><dead-letter-address>dead</dead-letter-address></address-setting>'
 
 
-@pytest.fixture(params=[DEAD, ""], ids=["dead letters", "no dead letters"])
-def circle(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Both]:
-    """Two brokers whose bridges forward to each other."""
-    with both_in(tmp_path, request.param) as made:
-        back = {"queue-name": "incoming", "forwarding-address": "orders"}
-        made.far.write(bridge_xml(back, made.near.uri))
-        made.far.start()
-        made.near.start()
-        for place in (made.near, made.far):
+@pytest.mark.parametrize(("settings", "found"), [(DEAD, "dead"), ("", "orders")], ids=["dead letters", "none"])
+def test_a_message_goes_around_a_circle_of_bridges_once(tmp_path: Path, settings: str, found: str) -> None:
+    """Of two brokers whose bridges forward to each other."""
+    with both_in(tmp_path, settings) as circle:
+        circle.far.write(bridge_xml({"queue-name": "incoming", "forwarding-address": "orders"}, circle.near.uri))
+        circle.far.start()
+        near = circle.near.start()
+        for place in (circle.near, circle.far):
             place.await_bridge(state="connected")
-        yield made
-
-
-def test_a_message_goes_around_a_circle_of_bridges_once(circle: Both, request: pytest.FixtureRequest) -> None:
-    circle.near.send(b"1", colour="red")
-    is_kept = "[dead letters]" in request.node.name
-    found = "dead" if is_kept else "orders"
-    circle.near.running.await_count(found, 1)
-    circle.near.running.eventually("it is noticed", lambda: circle.near.bridge()["messagesLooped"], lambda n: n > 0)
-    assert circle.near.bridge()["messagesAcknowledged"] == circle.far.bridge()["messagesAcknowledged"] == 1
-    assert circle.far.bridge()["messagesLooped"] == 0
-    if is_kept:
-        assert circle.near.bridge()["state"] == "connected"
-        assert circle.near.running.metrics("artemis_bridge_messages_looped_total", bridge="b") == [1]
-        circle.near.running.await_count("orders", 0)
-        assert "bridges form a loop, and it is a dead letter now (bridge_loop)" in circle.near.running.said
-    else:
-        row = circle.near.await_bridge(state="waiting")
-        assert "bridges form a loop: message " in row["reason"]
-        assert "it stays: the queue has no dead-letter-address" in circle.near.running.said
-    with connected(circle.near.port) as client:
-        client.subscribe(f"/queue/{found}")
-        message = client.message()
-        assert (message.body, message.header("colour")) == (b"1", "red")
-        assert [name.partition("@")[0] for name in str(message.header("_ART_BRIDGES")).split(",")] == ["b", "b"]
-        client.acknowledge(message)
+        circle.near.send(b"1", colour="red")
+        near.await_count(found, 1)
+        near.eventually("it is noticed", lambda: circle.near.bridge()["messagesLooped"], lambda n: n > 0)
+        assert circle.near.bridge()["messagesAcknowledged"] == circle.far.bridge()["messagesAcknowledged"] == 1
+        assert circle.far.bridge()["messagesLooped"] == 0
+        if settings:
+            assert circle.near.bridge()["state"] == "connected"
+            assert near.metrics("artemis_bridge_messages_looped_total", bridge="b") == [1]
+            near.await_count("orders", 0)
+            assert "bridges form a loop, and it is a dead letter now (bridge_loop)" in near.said
+        else:
+            row = circle.near.await_bridge(state="waiting")
+            assert "bridges form a loop: message " in row["reason"]
+            assert "it stays: the queue has no dead-letter-address" in near.said
+        with connected(circle.near.port) as client:
+            client.subscribe(f"/queue/{found}")
+            message = client.message()
+            assert (message.body, message.header("colour")) == (b"1", "red")
+            assert [name.partition("@")[0] for name in str(message.header("_ART_BRIDGES")).split(",")] == ["b", "b"]
+            client.acknowledge(message)
 
 
 def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_path: Path) -> None:
@@ -308,20 +282,15 @@ def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for_without_a_connection(tmp_path: Path) -> None:
-    far = Place(tmp_path, "far", anycast("incoming"))
-    near = Place(tmp_path, "near", "", bridge_xml(INCOMING, far.uri))
-    try:
-        far.start()
-        near.start()
-        row = near.await_bridge(state="waiting")
+    with both_in(tmp_path, queues="") as both:
+        far = both.far.start()
+        both.near.start()
+        row = both.near.await_bridge(state="waiting")
         assert row["reason"] == "queue orders does not exist; create it"
-        opened = far.running.metric("artemis_connections_opened_total")
-        near.send(b"1")  # which creates it
-        assert far.take(1, "incoming") == [b"1"]
-        assert far.running.metric("artemis_connections_opened_total") == opened + 2
-    finally:
-        near.end()
-        far.end()
+        opened = far.metric("artemis_connections_opened_total")
+        both.near.send(b"1")  # which creates it
+        assert both.far.take(1, "incoming") == [b"1"]
+        assert far.metric("artemis_connections_opened_total") == opened + 2
 
 
 def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
@@ -335,27 +304,23 @@ def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
     assert both.far.take(1, "incoming") == [b"1"]
 
 
-def test_a_stand_by_forwards_when_it_has_taken_over(tmp_path: Path) -> None:
-    far = Place(tmp_path, "far", anycast("incoming"))
-    try:
-        far.start()
-        (tmp_path / "pair").mkdir()
-        with pair_in(tmp_path / "pair", bridge_xml(INCOMING, far.uri)) as pair:
-            first = pair.ready()
-            backup = pair.waiting()
-            with connected(first.port) as client:
-                client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"1")
-            assert far.take(1, "incoming") == [b"1"]
-            assert "ART-2012" not in backup.said
-            first.kill()
-            backup.await_state("ready")
-            with connected(backup.port) as client:
-                client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"2")
-            assert far.take(1, "incoming") == [b"2"]
-            assert "is connected to" in backup.said
-            assert backup.stop() == 0
-    finally:
-        far.end()
+def test_a_stand_by_forwards_when_it_has_taken_over(both: Both, tmp_path: Path) -> None:
+    both.far.start()
+    (tmp_path / "pair").mkdir()
+    with pair_in(tmp_path / "pair", bridge_xml(INCOMING, both.far.uri)) as pair:
+        first = pair.ready()
+        backup = pair.waiting()
+        with connected(first.port) as client:
+            client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"1")
+        assert both.far.take(1, "incoming") == [b"1"]
+        assert "ART-2012" not in backup.said
+        first.kill()
+        backup.await_state("ready")
+        with connected(backup.port) as client:
+            client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"2")
+        assert both.far.take(1, "incoming") == [b"2"]
+        assert "is connected to" in backup.said
+        assert backup.stop() == 0
 
 
 # ---- reload ----------------------------------------------------------------------------------------

@@ -75,27 +75,20 @@ def pay(broker: BrokerProcess, visit: Visit) -> socket.socket:
     return client
 
 
-@pytest.fixture
-def minutes(request: pytest.FixtureRequest) -> float:
-    """How long clients come and go."""
-    given: float | None = request.config.option.churn_minutes
-    if given is not None:
-        return given
-    if request.config.getoption("--hypothesis-profile") != "soak":
-        pytest.skip("an hour: make soak, or --churn-minutes N")
-    return SOAK_MINUTES
-
-
 def test_nothing_grows(
     start_broker: Callable[[str], BrokerProcess],
-    minutes: float,
     request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """It takes an hour, or ``--churn-minutes``."""
+    options = request.config.option
+    if options.churn_minutes is None and request.config.getoption("--hypothesis-profile") != "soak":
+        pytest.skip("an hour: make soak, or --churn-minutes N")
+    minutes = SOAK_MINUTES if options.churn_minutes is None else options.churn_minutes
     monkeypatch.chdir(tmp_path)
     broker = start_broker(CONFIGURATION.format(stomp=STOMP, http=HTTP))
-    rounds, chance = visits(request.config.option.seed), random.Random(request.config.option.seed)
+    rounds, chance = visits(options.seed), random.Random(options.seed)
     open_now: list[socket.socket] = []
     looks: list[Look] = []
     started, looked, count = time.monotonic(), 0.0, 0

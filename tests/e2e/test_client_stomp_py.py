@@ -104,7 +104,7 @@ def test_nack_brings_the_message_back(connect: Connect, place: str, shared_broke
     consumer = connect()
     consumer.ask("send", f"/queue/{place}", "no, thanks")
     consumer.ask("subscribe", f"/queue/{place}", "1", "client-individual")
-    consumer.acknowledge(*consumer.messages(1), "nack")
+    consumer.acknowledge(consumer.messages(1)[0], "nack")
     (again,) = consumer.messages(1)
     assert (again.body, again.headers["redelivered"]) == ("no, thanks", "true")
     consumer.acknowledge(again)
@@ -131,7 +131,7 @@ def test_a_transaction_of_acknowledgements(connect: Connect, place: str, shared_
     consumer.ask("send", f"/queue/{place}", "thing")
     consumer.ask("subscribe", f"/queue/{place}", "1", "client-individual")
     consumer.connection.begin(transaction="undone")
-    consumer.acknowledge(*consumer.messages(1), transaction="undone")
+    consumer.acknowledge(consumer.messages(1)[0], transaction="undone")
     shared_broker.await_count(place, 1)
     consumer.connection.abort("undone")
     (again,) = consumer.messages(1)
@@ -230,5 +230,4 @@ def test_an_error_names_its_receipt(connect: Connect, place: str) -> None:
     if client.version == "1.2":
         assert client.listener.gone.wait(WAIT_S)
     else:
-        client.connection.send(f"/queue/{place}", "y", headers={"receipt": "right"})
-        client.await_receipt("right")
+        client.ask("send", f"/queue/{place}", "y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -66,14 +67,11 @@ async def test_acknowledged_and_refused(shared_broker: BrokerProcess, place: str
 
 
 async def test_transactions(shared_broker: BrokerProcess, place: str) -> None:
-    async def fail_within_a_transaction(client: stompman.Client) -> None:
-        async with client.begin() as undone:
-            await undone.send(b"never", f"/queue/{place}")
-            raise ZeroDivisionError
-
     async with client_of(shared_broker) as client:
-        with pytest.raises(ZeroDivisionError):
-            await fail_within_a_transaction(client)
+        with suppress(ZeroDivisionError):
+            async with client.begin() as undone:
+                await undone.send(b"never", f"/queue/{place}")
+                raise ZeroDivisionError
         async with client.begin() as done:
             await done.send(b"first", f"/queue/{place}")
             await done.send(b"second", f"/queue/{place}")

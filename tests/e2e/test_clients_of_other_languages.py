@@ -6,7 +6,6 @@ Their programs stand in ``tests/clients/``; each runs once for a version, and ea
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import pytest
 
@@ -25,25 +24,18 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="session")
-def verdicts_of(shared_broker: BrokerProcess) -> Callable[[ForeignClient], Verdicts | Absent]:
+@functools.cache
+def verdicts_of(client: ForeignClient, port: int) -> Verdicts | Absent:
     """What a client's program found, or why there is none; the first question runs it."""
-
-    @functools.cache
-    def ask(client: ForeignClient) -> Verdicts | Absent:
-        try:
-            return client.verdicts(shared_broker.port, f"foreign.{client.name.lower().translate({58: None, 32: 46})}")
-        except Absent as absent:
-            return absent
-
-    return ask
+    try:
+        return client.verdicts(port, f"foreign.{client.name.lower().translate({58: None, 32: 46})}")
+    except Absent as absent:
+        return absent
 
 
 @pytest.mark.parametrize(("client", "version", "check"), CASES)
-def test_client(
-    verdicts_of: Callable[[ForeignClient], Verdicts | Absent], client: ForeignClient, version: str, check: str
-) -> None:
-    verdicts = verdicts_of(client)
+def test_client(shared_broker: BrokerProcess, client: ForeignClient, version: str, check: str) -> None:
+    verdicts = verdicts_of(client, shared_broker.port)
     if isinstance(verdicts, Absent):
         pytest.skip(f"no {client.name}: {verdicts}")
     found = verdicts[version]
@@ -51,10 +43,8 @@ def test_client(
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_no_check_is_forgotten(
-    verdicts_of: Callable[[ForeignClient], Verdicts | Absent], client: ForeignClient
-) -> None:
-    verdicts = verdicts_of(client)
+def test_no_check_is_forgotten(shared_broker: BrokerProcess, client: ForeignClient) -> None:
+    verdicts = verdicts_of(client, shared_broker.port)
     if isinstance(verdicts, Absent):
         pytest.skip(f"no {client.name}: {verdicts}")
     assert {version: set(found) - {""} for version, found in verdicts.items()} == {

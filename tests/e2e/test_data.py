@@ -9,15 +9,16 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from artemis_py.cli.data.import_messages import MESSAGES_PER_REQUEST
 from tests.e2e.data_command import (
+    ADDRESSES,
     BINARY,
     END,
     FIRST,
@@ -28,49 +29,47 @@ from tests.e2e.data_command import (
     lines,
     noted_by,
     send_many_things,
-    take,
+    stocked,
 )
-from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import WAIT_S, eventually, running
+from tests.kit.client import StompSocket, connected
+from tests.kit.process import WAIT_S, eventually
 
 pytestmark = pytest.mark.e2e
 
 
-def exported(text: str, folder: Path, fill: Any) -> Path:
-    """A broker that was filled and stopped, and its export."""
-    with running(text, folder) as broker:
+def exported(folder: Path, fill: Callable[[StompSocket], None], in_memory: int = 5) -> Path:
+    """What a broker that was filled and stopped has."""
+    with stocked(folder, "old", in_memory) as broker:
         with connected(broker.port) as client:
             fill(client)
         assert broker.stop() == 0
-    told = data("exp", folder / "broker.xml", "--output", folder / "out.jsonl")
+    told = data("exp", folder / "old" / "broker.xml", "--output", folder / "out.jsonl")
     assert told.returncode == 0, told.stderr
     return folder / "out.jsonl"
 
 
 def test_everything_arrives_once(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old")
-    path = exported(text, place, send_many_things)
+    path = exported(tmp_path, send_many_things)
     assert path.stat().st_mode & 0o777 == 0o600
     (end,) = lines(path, "end")
     assert end["messages"] == len(lines(path, "message")) == 26
     assert {queue["name"] for queue in lines(path, "queue")} == {"orders", "later", "news.a", "news.b"}
     (tried,) = [one for one in lines(path, "message") if "attempts" in one]
     assert (tried["attempts"], tried["queues"]) == ({"news.a": 1}, ["news.a", "news.b"])
-    text, place = a_broker(tmp_path, "new", in_memory=-1)
-    with running(text, place) as broker:
+    with stocked(tmp_path, "new", -1) as broker:
         told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout == f"imported 26 messages into 27 places on queues of {broker.url}, and made 0 queues\n"
         with connected(broker.port) as client:
-            orders = take(client, "/queue/orders", 22)
+            orders = client.take("/queue/orders", 22)
             assert [one.body for one in orders[:2]] == [BINARY, LARGE], "of the default priority, 4"
             assert orders[1].header("kind") == "large"
             by_priority = sorted(range(20), key=lambda number: (-(number % 3), number))
             assert [int(one.body) for one in orders[2:]] == by_priority
             assert {one.header("color") for one in orders[2:]} == {"green\\cblue"}
-            assert [one.body for one in take(client, "/queue/news::news.a", 1)] == [b"second"]
-            assert [one.body for one in take(client, "/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
-            (today,) = take(client, "/queue/later", 1)
+            assert [one.body for one in client.take("/queue/news::news.a", 1)] == [b"second"]
+            assert [one.body for one in client.take("/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
+            (today,) = client.take("/queue/later", 1)
             assert today.body == b"today"
             (expires,) = [one["expires"] for one in lines(path, "message") if "expires" in one]
             assert int(today.header("expires") or 0) == round(datetime.fromisoformat(expires).timestamp() * 1000)
@@ -81,34 +80,30 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
         again = {"messages": 26, "places": 0, "knownPlaces": 27, "messageCounts": counts}
         assert json.loads(told.stdout) == {**known, **again}
         assert broker.stop() == 0
-    told = data("exp", place / "broker.xml")
+    file = tmp_path / "new" / "broker.xml"
+    told = data("exp", file)
     left = [json.loads(line) for line in told.stdout.splitlines()]
     (waits,) = [line["message"] for line in left if "message" in line]
     assert (waits["text"], list(waits["due"])) == ("tomorrow", ["later"])
     assert told.stderr == "exported 1 message (8 bytes of bodies)\n"
-    told = data("exp", place / "broker.xml", "--json", "--output", tmp_path / "left")
+    told = data("exp", file, "--json", "--output", tmp_path / "left")
     assert told.stderr == ""
     result: dict[str, object] = {"messages": 1, "bodyBytes": 8, "messagesBefore": 0, "notes": []}
     assert json.loads(told.stdout) == {"output": str(tmp_path / "left"), **result}
-    assert "add --output FILE" in data("exp", place / "broker.xml", "--json").stderr
+    assert "add --output FILE" in data("exp", file, "--json").stderr
 
 
 def _five_thousand(client: StompSocket) -> None:
-    frames = [
-        frame("SEND", {"destination": "/queue/orders", "persistent": "true"}, b"%d" % number) for number in range(5000)
-    ]
-    client.raw(b"".join(frames))
-    client.ask("SEND", {"destination": "/queue/later", "persistent": "true"}, b"last")
+    client.publish("/queue/orders", range(5000))
+    client.publish("/queue/later", ["last"])
 
 
 def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
     """Each message is there once, however often it was killed."""
-    text, place = a_broker(tmp_path, "old", in_memory=-1)
-    path = exported(text, place, _five_thousand)
-    text, place = a_broker(tmp_path, "new", in_memory=-1)
+    path = exported(tmp_path, _five_thousand, -1)
     whole = path.rename(tmp_path / "whole.jsonl")
     os.mkfifo(path)
-    with running(text, place) as broker:
+    with stocked(tmp_path, "new", -1) as broker:
         command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
         for line_count in (1200, 2400, 3600):  # it gets so many lines through a pipe, and waits for more
             with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("wb") as feed:
@@ -126,16 +121,16 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
         assert re.match(r"continued after line \d+: [\d,]+ messages were imported before\n", told.stdout)
         assert not Path(f"{path}.imported").exists()
         with connected(broker.port) as client:
-            assert [one.body for one in take(client, "/queue/orders", 5000)] == [b"%d" % n for n in range(5000)]
-            assert [one.body for one in take(client, "/queue/later", 1)] == [b"last"]
+            assert [one.body for one in client.take("/queue/orders", 5000)] == [b"%d" % n for n in range(5000)]
+            assert [one.body for one in client.take("/queue/later", 1)] == [b"last"]
             client.subscribe("/queue/orders", id="more")
             client.ask("SEND", {"destination": "/queue/orders"}, b"end")
             assert client.message().body == b"end", "there is none twice"
 
 
 def test_only_some_queues(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old")
-    exported(text, place, send_many_things)
+    exported(tmp_path, send_many_things)
+    place = tmp_path / "old"
     told = data("exp", place / "broker.xml", "--queue", "news.b", "--queue", "later")
     kept = [json.loads(line) for line in told.stdout.splitlines()]
     assert [line["message"]["queues"] for line in kept if "message" in line] == [["news.b"]] * 2 + [["later"]] * 2
@@ -145,9 +140,8 @@ def test_only_some_queues(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old")
-    with running(text, place) as broker:
-        told = data("exp", place / "broker.xml")
+    with a_broker(tmp_path, "old", ADDRESSES) as broker:
+        told = data("exp", tmp_path / "old" / "broker.xml")
         assert told.returncode == 1
         assert "artemis-py: " in told.stderr
         assert "is in use by" in told.stderr or "another" in told.stderr
@@ -182,10 +176,9 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
 
 
 def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old", in_memory=-1)
-    exported(text, place, _five_thousand)
+    exported(tmp_path, _five_thousand, -1)
     parent, child = pty.openpty()
-    command = [sys.executable, "-m", "artemis_py", "data", "exp", str(place / "broker.xml")]
+    command = [sys.executable, "-m", "artemis_py", "data", "exp", str(tmp_path / "old" / "broker.xml")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=child) as process:
         os.close(child)
         seen = b""

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import END, FIRST, a_line, data, lines
-from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
+from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, lines, whole_messages
 from tests.e2e.turnstile import turnstile
-from tests.kit.client import StompSocket, connected
+from tests.kit.client import connected
 from tests.kit.http import ask
-from tests.kit.process import WAIT_S, BrokerProcess
+from tests.kit.process import HTTP, WAIT_S, BrokerProcess, anycast
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -50,42 +49,32 @@ DIVERTS = """
 LARGE = os.urandom(1 << 20) * 3
 
 
-def _fill(client: StompSocket) -> None:
-    def one(destination: str, body: bytes, **headers: object) -> None:
-        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, body)
-
-    one("orders", "Tür".encode(), color="blue", empty="", **{"odd name": "a\\cb\\\\c"})
-    client.send("SEND", {"destination": "orders", "persistent": "true", "content-length": "3"}, b"abc")
-    one("orders", bytes(range(256)), JMSXGroupID="g", priority=7)
-    one("orders", b"")
-    one("orders", b"text of the old broker", _AMQ_DUPL_ID="mine-1", **{"content-type": "text/plain"})
-    one("orders", LARGE, **{"content-length": len(LARGE)})
-    one("orders", b"x" * 70_000)
-    client.ask("SEND", {"destination": "orders", "persistent": "false"}, b"transient")
-    one("later", b"tomorrow", AMQ_SCHEDULED_TIME=round((time.time() + 86_400) * 1000))
-    one("later", b"expires", expires=round((time.time() + 86_400) * 1000), priority=0)
-    one("news", b"big", kind="big")
-    one("news", b"small", kind="small")
-    for number in range(5):
-        one("ring", b"%d" % number)
-    one("shares.a", b"share")
+TOMORROW = round((time.time() + 86_400) * 1000)
+SENT: list[tuple[str, bytes, dict[str, object]]] = [
+    ("orders", "Tür".encode(), {"color": "blue", "empty": "", "odd name": "a\\cb\\\\c"}),
+    ("orders", b"abc", {"content-length": 3}),
+    ("orders", bytes(range(256)), {"JMSXGroupID": "g", "priority": 7}),
+    ("orders", b"", {}),
+    ("orders", b"text of the old broker", {"_AMQ_DUPL_ID": "mine-1", "content-type": "text/plain"}),
+    ("orders", LARGE, {"content-length": len(LARGE)}),
+    ("orders", b"x" * 70_000, {}),
+    ("orders", b"transient", {"persistent": "false"}),
+    ("later", b"tomorrow", {"AMQ_SCHEDULED_TIME": TOMORROW}),
+    ("later", b"expires", {"expires": TOMORROW, "priority": 0}),
+    ("news", b"big", {"kind": "big"}),
+    ("news", b"small", {"kind": "small"}),
+    *(("ring", b"%d" % number, {}) for number in range(5)),
+    ("shares.a", b"share", {}),
+]
 
 
 def _messages(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """What each queue has, in order, without the numbers of messages; pieces belong to the message before them."""
+    """What each queue has, in order, without the numbers of messages."""
     found: dict[str, list[dict[str, Any]]] = {}
-    whole: list[dict[str, Any]] = []
-    for line in path.read_text("utf-8").splitlines():
-        ((kind, value),) = json.loads(line).items()
-        if kind == "message":
-            whole.append({**value, "pieces": []})
-        elif kind == "piece":
-            whole[-1]["pieces"].append(value)
-    for message in whole:
+    for message in whole_messages(path):
         del message["id"]
         for name in message.pop("queues"):
-            own = {"due": message.get("due", {}).get(name)}
-            found.setdefault(name, []).append({**message, **own})
+            found.setdefault(name, []).append({**message, "due": message.get("due", {}).get(name)})
     return found
 
 
@@ -96,26 +85,27 @@ def test_what_comes_is_what_was_there(tmp_path: Path, in_memory: int, is_restart
     """Whatever diverts, filters and a sender's duplicate ids would make of a SEND."""
     with a_broker(tmp_path, "old", OLD) as broker:
         with connected(broker.port) as client:
-            _fill(client)
+            for destination, body, headers in SENT:
+                client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, body)
         path = an_export(tmp_path, broker)
-    pages = f"<max-size-messages>{in_memory}</max-size-messages><auto-create-queues>"
-    with a_broker(tmp_path, "new", ELSEWHERE, more=DIVERTS, settings=pages) as broker:
+    pages = f"<max-size-messages>{in_memory}</max-size-messages>"
+    with a_broker(tmp_path, "new", ELSEWHERE, core=DIVERTS, settings=pages) as broker:
         with connected(broker.port) as client:  # the id is known there: a SEND would be dropped
-            send(client, "orders", 1, _AMQ_DUPL_ID="mine-1")
+            client.publish("orders", range(1), _AMQ_DUPL_ID="mine-1")
         told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout == f"imported 18 messages into 18 places on queues of {broker.url}, and made 0 queues\n"
-        counts = {name: row["messageCount"] for name, row in rows(broker, "queues").items()}
+        counts = {name: row["messageCount"] for name, row in broker.rows("queues").items()}
         told = data("imp", path, "--url", broker.url, "--json")
         assert (told.returncode, told.stderr) == (0, "")
         again = json.loads(told.stdout)
         assert (again["places"], again["knownPlaces"]) == (0, 18)
-        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == counts
+        assert {name: row["messageCount"] for name, row in broker.rows("queues").items()} == counts
         if not is_restarted:
             again = tmp_path / "new" / "out.jsonl"
             assert data("exp", "--url", broker.url, "--output", again).returncode == 0
     if is_restarted:
-        with a_broker(tmp_path, "new", ELSEWHERE, more=DIVERTS, settings=pages) as broker:
+        with a_broker(tmp_path, "new", ELSEWHERE, core=DIVERTS, settings=pages) as broker:
             again = an_export(tmp_path / "new", broker)
     before, after = _messages(path), _messages(again)
     if is_restarted:
@@ -127,10 +117,6 @@ def test_what_comes_is_what_was_there(tmp_path: Path, in_memory: int, is_restart
     assert len([one for one in after["orders"] if "sized" not in one]) >= 1, "text stays text"
 
 
-def _jobs(attributes: str) -> str:
-    return f'<address name="jobs"><anycast><queue name="jobs" {attributes}/></anycast></address>'
-
-
 def _import(
     folder: Path, broker: BrokerProcess, *messages: str, first: str = FIRST, words: tuple[str, ...] = ()
 ) -> Any:
@@ -140,26 +126,20 @@ def _import(
     return told.returncode, json.loads(told.stdout) if told.stdout else told.stderr
 
 
-def _some(queue: str, count: int, address: str = "") -> list[str]:
-    return [
-        a_line(address=address or queue, queues=[queue], text=str(number)).replace('"id": 1', f'"id": {number}')
-        for number in range(count)
-    ]
+def _some(queue: str, count: int) -> list[str]:
+    return [a_line(id=number, address=queue, queues=[queue], text=str(number)) for number in range(count)]
 
 
 @pytest.mark.parametrize("policy", ["DROP", "FAIL", "BLOCK"])
 def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, policy: str) -> None:
-    limits = (
-        f"<max-size-messages>3</max-size-messages><address-full-policy>{policy}</address-full-policy>"
-        "<auto-create-queues>"
-    )
-    with a_broker(tmp_path, "new", _jobs(""), settings=limits) as broker:
+    limits = f"<max-size-messages>3</max-size-messages><address-full-policy>{policy}</address-full-policy>"
+    with a_broker(tmp_path, "new", anycast("jobs"), settings=limits) as broker:
         code, said = _import(tmp_path, broker, *_some("jobs", 5))
         assert code == 1
         assert "2 for queue jobs: address jobs is full (max-messages); its policy is " + policy in said
         assert "run the same command again to continue" in said
-        assert rows(broker, "queues")["jobs"]["messageCount"] == 3
-        asked(broker, "POST", "/api/queues/jobs/purge")
+        assert broker.rows("queues")["jobs"]["messageCount"] == 3
+        broker.api("/api/queues/jobs/purge", "POST")
         code, told = _import(tmp_path, broker, *_some("jobs", 5))
         assert (code, told["messages"], told["places"]) == (0, 5, 5)
         with connected(broker.port) as client:
@@ -170,11 +150,11 @@ def test_a_full_address_refuses_and_the_import_goes_on_later(tmp_path: Path, pol
 
 def test_places_are_counted_once_however_often_it_stops(tmp_path: Path) -> None:
     limits = "<max-size-messages>2</max-size-messages><address-full-policy>FAIL</address-full-policy>"
-    with a_broker(tmp_path, "new", _jobs(""), settings=f"{limits}<auto-create-queues>") as broker:
+    with a_broker(tmp_path, "new", anycast("jobs"), settings=limits) as broker:
         for _ in range(2):
             code, _said = _import(tmp_path, broker, *_some("jobs", 5))
             assert code == 1
-            asked(broker, "POST", "/api/queues/jobs/purge")
+            broker.api("/api/queues/jobs/purge", "POST")
         code, told = _import(tmp_path, broker, *_some("jobs", 5))
         assert (code, told["messages"], told["places"], told["knownPlaces"]) == (0, 5, 5, 0)
         code, told = _import(tmp_path, broker, *_some("jobs", 5))
@@ -182,7 +162,9 @@ def test_places_are_counted_once_however_often_it_stops(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_is_not_durable_there_is_named(tmp_path: Path) -> None:
-    with a_broker(tmp_path, "new", _jobs("").replace("/></any", "><durable>false</durable></queue></any")) as broker:
+    with a_broker(
+        tmp_path, "new", anycast("jobs").replace("/></any", "><durable>false</durable></queue></any")
+    ) as broker:
         code, told = _import(tmp_path, broker, *_some("jobs", 5))
         assert (code, told["messages"], told["places"]) == (1, 5, 5)
         assert told["notes"][0].startswith(
@@ -192,17 +174,17 @@ def test_a_queue_that_is_not_durable_there_is_named(tmp_path: Path) -> None:
 
 LOSSES: dict[str, tuple[str, str, int]] = {
     "missing": ("", "there is no queue jobs", 0),
-    "disabled": (_jobs('enabled="false"'), "queue jobs is disabled", 0),
-    "no ring": (_jobs('ring-size="0"'), "queue jobs keeps no message (ring-size or max-depth is 0)", 0),
-    "purged": (_jobs('purge-on-no-consumers="true"'), "queue jobs keeps no message without a consumer", 0),
-    "ring": (_jobs('ring-size="2"'), "REPLACED queue jobs: 3 messages gave way when others came", 2),
+    "disabled": (anycast("jobs", 'enabled="false"'), "queue jobs is disabled", 0),
+    "no ring": (anycast("jobs", 'ring-size="0"'), "queue jobs keeps no message (ring-size or max-depth is 0)", 0),
+    "purged": (anycast("jobs", 'purge-on-no-consumers="true"'), "queue jobs keeps no message without a consumer", 0),
+    "ring": (anycast("jobs", 'ring-size="2"'), "REPLACED queue jobs: 3 messages gave way when others came", 2),
     "depth": (
-        _jobs('overflow-policy="RING" max-depth-messages="1"'),
+        anycast("jobs", 'overflow-policy="RING" max-depth-messages="1"'),
         "REPLACED queue jobs: 4 messages gave way when others came",
         1,
     ),
     "last value": (
-        _jobs('last-value-key="color"'),
+        anycast("jobs", 'last-value-key="color"'),
         "REPLACED queue jobs: 4 messages gave way when others came",
         1,
     ),
@@ -219,7 +201,7 @@ def test_what_does_not_stay_is_named(tmp_path: Path, name: str) -> None:
         assert isinstance(told, dict), told
         assert note in " ".join(told["notes"])
         if addresses:
-            assert rows(broker, "queues")["jobs"]["messageCount"] == left == told["messageCounts"]["jobs"]
+            assert broker.rows("queues")["jobs"]["messageCount"] == left == told["messageCounts"]["jobs"]
             assert f"it has {left} now" in " ".join(told["notes"]) or not left
         assert told["messages"] == (5 if left else 0)
         if left:  # what others replaced is not there the next time, either
@@ -231,11 +213,11 @@ def test_what_does_not_stay_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_a_queue_that_rejects_is_named(tmp_path: Path) -> None:
-    with a_broker(tmp_path, "new", _jobs('overflow-policy="REJECT" max-depth-messages="3"')) as broker:
+    with a_broker(tmp_path, "new", anycast("jobs", 'overflow-policy="REJECT" max-depth-messages="3"')) as broker:
         code, said = _import(tmp_path, broker, *_some("jobs", 5))
         assert code == 1
         assert "2 for queue jobs: Queue jobs is full" in said
-        assert rows(broker, "queues")["jobs"]["messageCount"] == 3
+        assert broker.rows("queues")["jobs"]["messageCount"] == 3
 
 
 def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None:
@@ -244,7 +226,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
     path.write_text(FIRST + "".join(_some("jobs", 2000)) + END, "utf-8")
     notes = Path(f"{path}.imported")
     with turnstile(0) as gate:
-        with a_broker(tmp_path, "new", _jobs("")) as broker:
+        with a_broker(tmp_path, "new", anycast("jobs")) as broker:
             gate.to_port = broker.ports["http"]
             gate.free.release(2)
             command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", gate.url]
@@ -257,9 +239,9 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
             assert process.returncode == 1
             assert errors.startswith("artemis-py: ")
         noted = notes.read_text("utf-8")
-        with a_broker(tmp_path, "new", _jobs("")) as broker:
+        with a_broker(tmp_path, "new", anycast("jobs")) as broker:
             gate.to_port = broker.ports["http"]
-            assert rows(broker, "queues")["jobs"]["messageCount"] == 1000
+            assert broker.rows("queues")["jobs"]["messageCount"] == 1000
             notes.write_text(json.dumps({**json.loads(noted), "lines": 501}), "utf-8")  # as if no answer had come
             gate.free.release(100)
             told = data("imp", path, "--url", gate.url)
@@ -268,7 +250,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
             with connected(broker.port) as client:
                 client.subscribe("jobs", ack="auto")
                 assert [client.message().body for _ in range(2000)] == [b"%d" % number for number in range(2000)]
-            assert rows(broker, "queues")["jobs"]["messageCount"] == 0
+            assert broker.rows("queues")["jobs"]["messageCount"] == 0
     assert not notes.exists()
 
 
@@ -290,7 +272,7 @@ def test_only_who_has_the_right_may(tmp_path: Path) -> None:
 def test_requests_that_make_no_sense(tmp_path: Path) -> None:
     """They are refused in words, and what came before them stands."""
     good = _some("jobs", 1)[0]
-    with a_broker(tmp_path, "new", _jobs("")) as broker:
+    with a_broker(tmp_path, "new", anycast("jobs")) as broker:
         for lines_, said in (
             ("", "is not a line of an export"),
             ("{}", "is not a line of an export"),
@@ -304,14 +286,14 @@ def test_requests_that_make_no_sense(tmp_path: Path) -> None:
         ):
             reply = ask(broker.ports["http"], "POST", "/api/import", lines_.encode())
             assert (reply.status, said in reply.error) == (400, True), reply.body
-        assert rows(broker, "queues")["jobs"]["messageCount"] == 1
+        assert broker.rows("queues")["jobs"]["messageCount"] == 1
 
 
 def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
     """A whole file is one request, and the answer counts what is on the queues."""
-    with a_broker(tmp_path, "old", _jobs("")) as broker:
+    with a_broker(tmp_path, "old", anycast("jobs")) as broker:
         with connected(broker.port) as client:
-            send(client, "jobs", 2)
+            client.publish("jobs", range(2))
         path = an_export(tmp_path, broker)
         assert len(lines(path, "message")) == 2
         told = ask(broker.ports["http"], "POST", "/api/import", path.read_bytes()).json
@@ -321,7 +303,7 @@ def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
 
 def test_bodies_are_as_large_as_the_acceptor_allows(tmp_path: Path) -> None:
     """A request has room for many of them; one that is larger is refused with the setting that says so."""
-    with a_broker(tmp_path, "new", _jobs(""), http_more=";maxBodyBytes=100000") as broker:
+    with a_broker(tmp_path, "new", anycast("jobs"), http=f"{HTTP};maxBodyBytes=100000") as broker:
         body = "x" * 100_000
         lines_ = [line.replace('"text": "', f'"text": "{body[:-9]}') for line in _some("jobs", 60)]
         code, told = _import(tmp_path, broker, *lines_)

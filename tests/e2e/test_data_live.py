@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import signal
@@ -16,13 +15,22 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import BINARY, LARGE, a_broker, data, lines, noted_by, send_many_things, take
+from tests.e2e.data_command import (
+    BINARY,
+    LARGE,
+    data,
+    lines,
+    noted_by,
+    send_many_things,
+    stocked,
+    whole_messages,
+)
 from tests.e2e.turnstile import Turnstile, turnstile
-from tests.kit.client import connected, frame
+from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
-from tests.kit.process import WAIT_S, BrokerProcess, running
+from tests.kit.process import WAIT_S
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -33,19 +41,9 @@ _ONLY_EDITORS = """\
 
 
 def by_queue(path: Path) -> Counter[str]:
-    """The addresses, the queues, and what each queue needs of messages: bodies that are cut in pieces are whole."""
-    found: Counter[str] = Counter()
-    whole: list[dict[str, Any]] = []
-    for line in path.read_text("utf-8").splitlines():
-        ((kind, value),) = json.loads(line).items()
-        if kind == "message":
-            whole.append({**value, "pieces": b""})
-        elif kind == "piece":
-            whole[-1]["pieces"] += base64.b64decode(value)
-        elif kind not in ("export", "end"):
-            found[f"{kind} {value}"] += 1
-    for message in whole:
-        assert len(message["pieces"]) == message.get("piece_bytes", 0)
+    """The addresses, the queues, and what each queue needs of messages."""
+    found = Counter(f"{kind} {value}" for kind in ("address", "queue") for value in lines(path, kind))
+    for message in whole_messages(path):
         for name in message.pop("queues"):
             own = {key: message.get(key, {}).get(name) for key in ("attempts", "due")}
             found[str(sorted({**message, **own, "queue": name}.items()))] += 1
@@ -53,8 +51,7 @@ def by_queue(path: Path) -> Counter[str]:
 
 
 def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old")
-    with running(text, place) as broker:
+    with stocked(tmp_path) as broker:
         with connected(broker.port) as client:
             send_many_things(client)
         told = data("exp", "--url", broker.url, "--output", tmp_path / "live.jsonl")
@@ -62,7 +59,7 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
         assert broker.stop() == 0
     assert (tmp_path / "live.jsonl").stat().st_mode & 0o777 == 0o600
     assert sorted(one.name for one in tmp_path.glob("live*")) == ["live.jsonl"]
-    assert data("exp", place / "broker.xml", "--output", tmp_path / "stopped.jsonl").returncode == 0
+    assert data("exp", tmp_path / "old" / "broker.xml", "--output", tmp_path / "stopped.jsonl").returncode == 0
     (transient,) = [one for one in lines(tmp_path / "live.jsonl", "message") if not one["persistent"]]
     assert transient["text"].startswith("transient")
     live, stopped = by_queue(tmp_path / "live.jsonl"), by_queue(tmp_path / "stopped.jsonl")
@@ -75,21 +72,19 @@ def test_it_has_the_lines_that_a_stopped_broker_has(tmp_path: Path) -> None:
 
 
 def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old", in_memory=-1)
-    with running(text, place) as broker, connected(broker.port) as client:
+    with stocked(tmp_path, "old", -1) as broker, connected(broker.port) as client:
         send_many_things(client)
         told = data("exp", "--url", broker.url, "--output", tmp_path / "out.jsonl")
         assert told.returncode == 0, told.stderr
-        there = take(client, "/queue/orders", 23)
-    text, place = a_broker(tmp_path, "new", in_memory=-1)
-    with running(text, place) as broker:
+        there = client.take("/queue/orders", 23)
+    with stocked(tmp_path, "new", -1) as broker:
         told = data("imp", tmp_path / "out.jsonl", "--url", broker.url)
         assert told.returncode == 0, told.stderr
         with connected(broker.port) as client:
-            here = take(client, "/queue/orders", 23)
-            (today,) = take(client, "/queue/later", 1)
-            assert [one.body for one in take(client, "/queue/news::news.a", 1)] == [b"second"]
-            assert [one.body for one in take(client, "/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
+            here = client.take("/queue/orders", 23)
+            (today,) = client.take("/queue/later", 1)
+            assert [one.body for one in client.take("/queue/news::news.a", 1)] == [b"second"]
+            assert [one.body for one in client.take("/queue/news::news.b", 2)] == ["für zwei".encode(), b"second"]
     names = ("priority", "color", "kind", "persistent", "expires", "content-length")
     shown = [[(one.body, [one.header(name) for name in names]) for one in some] for some in (there, here)]
     assert shown[0] == shown[1]
@@ -99,19 +94,12 @@ def test_another_broker_gets_the_same_messages(tmp_path: Path) -> None:
 # ---- while others work -----------------------------------------------------------------------------
 
 
-def _fill(broker: BrokerProcess, first: int, end: int, queue: str = "orders") -> None:
-    with connected(broker.port) as client:
-        headers = {"destination": f"/queue/{queue}", "persistent": "true"}
-        client.raw(b"".join(frame("SEND", headers, b"%d" % number) for number in range(first, end)))
-        client.ask("SEND", headers, b"%d" % end)
-
-
 @pytest.mark.parametrize("in_memory", [-1, 500], ids=["memory", "pages"])
 def test_what_stays_is_in_it_once_whatever_others_do(tmp_path: Path, in_memory: int) -> None:
     """A consumer takes messages from the front and settles some; others come."""
-    text, place = a_broker(tmp_path, "old", in_memory)
-    with running(text, place) as broker:
-        _fill(broker, 0, 8000)
+    with stocked(tmp_path, "old", in_memory) as broker:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(8_001))
         with connected(broker.port) as client, connected(broker.port) as sender:
             client.subscribe("/queue/orders", id="worker", ack="client-individual")
             settled: set[int] = set()
@@ -138,9 +126,9 @@ ROUNDS = 8
 
 def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
     """Clients take what the export has not reached, and leave."""
-    text, place = a_broker(tmp_path, "old", -1)
-    with running(text, place) as broker:
-        _fill(broker, 0, 10_000)
+    with stocked(tmp_path, "old", -1) as broker:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(10_001))
         rounds: list[int] = []
 
         def work() -> None:
@@ -175,11 +163,12 @@ def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subproces
 
 
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
-        _fill(broker, 0, 12_000)
-        _fill(broker, 0, 10, "later")
+    with stocked(tmp_path, "old", 5000) as broker, turnstile(broker.ports["http"]) as gate:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(12_001))
+        with connected(broker.port) as client:
+            client.publish("/queue/later", range(11))
         counts = []
         for _ in range(3):
             with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
@@ -199,10 +188,10 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 
 def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
-        _fill(broker, 0, 3000)
+    with stocked(tmp_path, "old", -1) as broker, turnstile(broker.ports["http"]) as gate:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(3_001))
         with _exporting(gate, path, FIRST_REQUESTS + 1) as process:
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.stderr == f"artemis-py: {path}.part is being written by another export\n"
@@ -220,25 +209,22 @@ def _has_each_once(path: Path, count: int) -> None:
 
 def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     """Its places mean nothing to the next run: the queue is looked at again, and each message is there once."""
-    text, place = a_broker(tmp_path, "old", 5000)
     path = tmp_path / "out.jsonl"
-    broker = BrokerProcess(["run", str(place / "broker.xml")], place / "broker.log")
     with turnstile(0) as gate:
-        try:
-            broker.await_ready()
+        with stocked(tmp_path, "old", 5000) as broker:
             gate.to_port = broker.ports["http"]
-            _fill(broker, 0, 12_000)
+            with connected(broker.port) as client:
+                client.publish("/queue/orders", range(12_001))
             with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
+                broker.code_expected = -signal.SIGKILL
                 broker.kill()
                 gate.free.release(1)
                 _, errors = process.communicate(timeout=WAIT_S)
-        finally:
-            broker.kill()
         assert process.returncode == 1
         assert errors.rstrip().endswith("; run the same command again to continue")
         before = noted_by(path, "progress")["messages"]
         assert 0 < before < 12_000
-        with running(text, place) as broker:
+        with stocked(tmp_path, "old", 5000) as broker:
             gate.to_port = broker.ports["http"]
             gate.free.release(100)
             told = data("exp", "--url", gate.url, "--output", path)
@@ -273,11 +259,11 @@ def test_what_somebody_may_not_see_is_named(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old")
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker:
-        _fill(broker, 0, 3)
-        told = data("exp", place / "broker.xml", "--url", broker.url)
+    with stocked(tmp_path) as broker:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(4))
+        told = data("exp", tmp_path / "old" / "broker.xml", "--url", broker.url)
         assert "is for a stopped broker, and --url and --context for a running one" in told.stderr
         told = data("exp", "--url", broker.url, "--queue", "nix", "--output", path)
         assert told.stderr == f"artemis-py: there is no durable queue nix on {broker.url.removeprefix('http://')}\n"
@@ -299,10 +285,10 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
-    text, place = a_broker(tmp_path, "old", -1)
     path = tmp_path / "out.jsonl"
-    with running(text, place) as broker, turnstile(broker.ports["http"]) as gate:
-        _fill(broker, 0, 3000, "gone")
+    with stocked(tmp_path, "old", -1) as broker, turnstile(broker.ports["http"]) as gate:
+        with connected(broker.port) as client:
+            client.publish("/queue/gone", range(3_001))
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
             command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", broker.url]
             subprocess.run(command, check=True, capture_output=True)
@@ -314,9 +300,9 @@ def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("in_memory", [-1, 50], ids=["memory", "pages"])
 def test_a_browse_goes_on_from_a_cursor(tmp_path: Path, in_memory: int) -> None:
-    text, place = a_broker(tmp_path, "old", in_memory)
-    with running(text, place) as broker:
-        _fill(broker, 0, 999)
+    with stocked(tmp_path, "old", in_memory) as broker:
+        with connected(broker.port) as client:
+            client.publish("/queue/orders", range(1_000))
         found: list[Any] = []
         after = ""
         while after is not None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.data_command import END, FIRST, a_line, data, noted_by, take
-from tests.e2e.data_targets import a_broker, an_export, asked, rows, send
+from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, noted_by
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.process import WAIT_S, BrokerProcess, eventually
@@ -53,84 +52,78 @@ OF_ITS_LIFE = frozenset({"id", "persistentSize", "firstMessageAge", "declaredAt"
 """What a queue is by where it came from, and what it has seen."""
 
 
-def is_alike(row: dict[str, Any]) -> dict[str, Any]:
-    """What a queue must have in common with the one that it was: its attributes, its state and its depth."""
-    found = {name: value for name, value in row.items() if name not in OF_ITS_LIFE}
-    return {**found, "life": "created" if row["life"] == "declared" else row["life"]}
+def shape_of(broker: BrokerProcess) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What queues must have in common with those that they were: attributes, state and depth; and their addresses."""
+    queues, addresses = broker.rows("queues"), broker.rows("addresses")
+    for row in queues.values():
+        row["life"] = "created" if row["life"] == "declared" else row["life"]
+        for name in OF_ITS_LIFE:
+            del row[name]
+    return queues, {name: (row["routingTypes"], row["paused"]) for name, row in addresses.items()}
 
 
 def _fill(broker: BrokerProcess) -> None:
     """What operators and clients do of queues, and messages on all of them."""
     for one in CREATED:
-        asked(broker, "POST", "/api/queues", {"auto-create-address": True, **one})
-    asked(broker, "POST", "/api/addresses", {"address": "empty", "routing-types": "ANYCAST,MULTICAST"})
-    asked(broker, "POST", "/api/addresses/empty/pause")
-    asked(broker, "POST", "/api/queues/stopped/pause")
+        broker.api("/api/queues", "POST", {"auto-create-address": True, **one})
+    broker.api("/api/addresses", "POST", {"address": "empty", "routing-types": "ANYCAST,MULTICAST"})
+    broker.api("/api/addresses/empty/pause", "POST")
+    broker.api("/api/queues/stopped/pause", "POST")
     with connected(broker.port, **{"client-id": "bob"}) as client:
         client.ask("SUBSCRIBE", {"destination": "/topic/both", "id": "1", **DURABLE})
     with connected(broker.port) as client:
-        send(client, "/queue/jobs", 3, color="red")
-        send(client, "/topic/prices", 4, symbol="a")
-        send(client, "/topic/prices", 2, symbol="b")
-        send(client, "/queue/groups", 3, JMSXGroupID="g")
-        send(client, "/queue/leased", 3)
-        send(client, "/queue/sorted", 3, rank=1)
-        send(client, "/queue/both", 2)
-        send(client, "/topic/both", 2, kind="big")
-        send(client, "/topic/both", 2, kind="small")
-        send(client, "/queue/ring", 9)
-        send(client, "/queue/deep", 5)
-        send(client, "/topic/stocks", 5, price=11)
-        send(client, "/topic/stocks", 5, price=9)
-        send(client, "/queue/odd / name\\c 1", 2)
-        send(client, "/queue/stopped", 2)
-        send(client, "/queue/closed", 2)
-        send(client, "/queue/automatic", 2)
-    asked(broker, "POST", "/api/queues/closed/disable")
+        client.publish("/queue/jobs", range(3), color="red")
+        client.publish("/topic/prices", range(4), symbol="a")
+        client.publish("/topic/prices", range(2), symbol="b")
+        client.publish("/queue/groups", range(3), JMSXGroupID="g")
+        client.publish("/queue/leased", range(3))
+        client.publish("/queue/sorted", range(3), rank=1)
+        client.publish("/queue/both", range(2))
+        client.publish("/topic/both", range(2), kind="big")
+        client.publish("/topic/both", range(2), kind="small")
+        client.publish("/queue/ring", range(9))
+        client.publish("/queue/deep", range(5))
+        client.publish("/topic/stocks", range(5), price=11)
+        client.publish("/topic/stocks", range(5), price=9)
+        client.publish("/queue/odd / name\\c 1", range(2))
+        client.publish("/queue/stopped", range(2))
+        client.publish("/queue/closed", range(2))
+        client.publish("/queue/automatic", range(2))
+    broker.api("/api/queues/closed/disable", "POST")
 
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped"])
 def test_a_broker_that_has_nothing_gets_everything(tmp_path: Path, is_stopped: bool) -> None:
     with a_broker(tmp_path, "old", DECLARED, creates=True) as broker:
         _fill(broker)
-        before = {name: is_alike(row) for name, row in rows(broker, "queues").items()}
-        types = {name: row["routingTypes"] for name, row in rows(broker, "addresses").items()}
+        queues, addresses = before = shape_of(broker)
         if not is_stopped:
             path = an_export(tmp_path, broker)
     if is_stopped:
         path = tmp_path / "out.jsonl"
         assert data("exp", tmp_path / "old" / "broker.xml", "--output", path).returncode == 0
-    assert len(before) == 16
-    assert before["closed"]["enabled"] is False
-    assert before["stopped"]["paused"] is True
-    assert before["automatic"]["life"] == "auto-created"
+    assert len(queues) == 16
+    assert queues["closed"]["enabled"] is False
+    assert queues["stopped"]["paused"] is True
+    assert queues["automatic"]["life"] == "auto-created"
+    assert addresses["empty"][1] is True
     with a_broker(tmp_path, "new") as broker:
         told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout.endswith(f"on queues of {broker.url}, and made 16 queues\n")
-        _is_the_same(broker, before, types)
+        assert shape_of(broker) == before
         told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout.endswith("and made 0 queues\n")
-        _is_the_same(broker, before, types)
+        assert shape_of(broker) == before
     with a_broker(tmp_path, "new") as broker:
-        _is_the_same(broker, before, types)
+        assert shape_of(broker) == before
         with connected(broker.port) as client:
-            assert [one.header("symbol") for one in take(client, "/queue/prices::prices.last", 2)] == ["a", "b"]
-            assert [one.body for one in take(client, "/queue/ring", 3)] == [b"6", b"7", b"8"]
+            assert [one.header("symbol") for one in client.take("/queue/prices::prices.last", 2)] == ["a", "b"]
+            assert [one.body for one in client.take("/queue/ring", 3)] == [b"6", b"7", b"8"]
         with connected(broker.port, **{"client-id": "bob"}) as client:
             client.subscribe("/topic/both", id="1", ack="auto", **DURABLE)
             assert [client.message().body for _ in range(2)] == [b"0", b"1"], "he has what came while he was away"
-
-
-def _is_the_same(broker: BrokerProcess, before: dict[str, Any], types: dict[str, Any]) -> None:
-    after = {name: is_alike(row) for name, row in rows(broker, "queues").items()}
-    assert set(after) == set(before), "the queue of the replies is gone"
-    for name, row in after.items():
-        assert (name, row) == (name, before[name])
-    addresses = rows(broker, "addresses")
-    assert {name: addresses[name]["routingTypes"] for name in addresses} == types
-    assert addresses["empty"]["paused"] is True
 
 
 def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
@@ -151,10 +144,10 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
             "MISSING queue leased: there it is on address elsewhere, not on leased; 3 messages of it were not imported "
             "(later: --queue leased)\n"
         )
-        found = rows(broker, "queues")
+        found = broker.rows("queues")
         assert {name: row["maxConsumers"] for name, row in found.items()} == {"jobs": 7, "leased": -1, "ring": -1}
         assert (found["ring"]["ringSize"], found["ring"]["messageCount"]) == (3, 3)
-        assert set(rows(broker, "addresses")) == {"jobs", "elsewhere", "leased", "ring"}
+        assert set(broker.rows("addresses")) == {"jobs", "elsewhere", "leased", "ring"}
 
 
 def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
@@ -167,7 +160,7 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
         {"name": "new", "address": "new", "routing_type": "ANYCAST", "attributes": {"of_later_versions": 1}},
     ]
     made = "".join(json.dumps({"queue": one}) + "\n" for one in queues)
-    one = a_line(address="bad", queues=["bad", "good"], text="x").replace('"id": 1', '"id": 2')
+    one = a_line(id=2, address="bad", queues=["bad", "good"], text="x")
     path.write_text(FIRST + made + a_line(address="good", queues=["good"], text="x") + one + END, "utf-8")
     with a_broker(tmp_path, "new") as broker:
         told = data("imp", path, "--url", broker.url)
@@ -179,11 +172,11 @@ def test_a_queue_that_the_broker_refuses(tmp_path: Path) -> None:
         assert bad.endswith("; 1 message of it was not imported (later: --queue bad)")
         assert "of-later-versions" in new
         assert own.startswith("MISSING queue own: it is a broker's own")
-        assert rows(broker, "queues")["good"]["messageCount"] == 2
-        asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
+        assert broker.rows("queues")["good"]["messageCount"] == 2
+        broker.api("/api/queues", "POST", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
         told = data("imp", path, "--url", broker.url, "--queue", "bad")
         assert told.returncode == 0, told.stderr
-        assert rows(broker, "queues")["bad"]["messageCount"] == 1
+        assert broker.rows("queues")["bad"]["messageCount"] == 1
 
 
 def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
@@ -195,50 +188,44 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     ]
     head = FIRST + "".join(json.dumps({"queue": one}) + "\n" for one in first)
 
-    def messages(numbers: range) -> str:
-        lines = (
-            a_line(address="x", queues=["good", "bad"], text=str(number)).replace('"id": 1', f'"id": {number}')
-            for number in numbers
-        )
-        return "".join(lines)
-
+    messages = [a_line(id=number, address="x", queues=["good", "bad"], text=str(number)) for number in range(1000)]
     path = tmp_path / "out.jsonl"
     notes = Path(f"{path}.imported")
     os.mkfifo(path)
     with a_broker(tmp_path, "new") as broker:
         command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
-            feed.write(head + messages(range(1)))
+            feed.write(head + messages[0])
             feed.flush()
-            eventually("made", lambda: rows(broker, "queues"), lambda seen: seen.get("still", {}).get("paused") is True)
+            eventually("made", lambda: broker.rows("queues"), lambda seen: seen.get("still", {}).get("paused") is True)
             process.send_signal(signal.SIGKILL)
         assert (noted_by(path)["lines"], noted_by(path)["unsettled"]) == (0, ["queue.good", "queue.still"])
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
-            feed.write(head + messages(range(600)))
+            feed.write(head + "".join(messages[:600]))
             feed.flush()
             eventually("noted", lambda: noted_by(path), lambda noted: noted["lines"] > 500)
             process.send_signal(signal.SIGKILL)
         noted = noted_by(path)
         assert (noted["unsettled"], noted["left_out"]["bad"]) == (["queue.good", "queue.still"], noted["messages"])
         path.unlink()
-        path.write_text(head + messages(range(1000)) + END, "utf-8")
-        found = rows(broker, "queues")
+        path.write_text(head + "".join(messages) + END, "utf-8")
+        found = broker.rows("queues")
         assert (found["good"]["enabled"], found["still"]["paused"]) == (True, True)
-        asked(broker, "POST", "/api/queues/still/resume")  # as if it had been killed before it paused the queue
+        broker.api("/api/queues/still/resume", "POST")  # as if it had been killed before it paused the queue
         told = data("imp", path, "--url", broker.url, "--queue", "good")
         assert "is about an import with other --queue" in told.stderr
-        asked(broker, "POST", "/api/queues", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
+        broker.api("/api/queues", "POST", {"name": "bad", "routing-type": "ANYCAST", "auto-create-address": True})
         told = data("imp", path, "--url", broker.url)
         assert told.returncode == 1
         missing = noted["left_out"]["bad"]
         assert told.stderr.startswith("MISSING queue bad: filter of queue 'bad' is not a valid selector: ")
         assert told.stderr.endswith(f"; {missing} messages of it were not imported (later: --queue bad)\n")
-        found = rows(broker, "queues")
+        found = broker.rows("queues")
         assert (found["good"]["messageCount"], found["good"]["enabled"]) == (1000, False)
         assert found["still"]["paused"] is True
         assert found["bad"]["messageCount"] == 1000 - missing
         broker.eventually(
-            "no queue of replies", lambda: set(rows(broker, "queues")), lambda seen: seen == {"good", "bad", "still"}
+            "no queue of replies", lambda: set(broker.rows("queues")), lambda seen: seen == {"good", "bad", "still"}
         )
         assert not notes.exists()
 
@@ -252,19 +239,19 @@ def test_what_lies_on_other_addresses(tmp_path: Path) -> None:
     """
     with a_broker(tmp_path, "old", addresses) as broker:
         with connected(broker.port) as client:
-            send(client, "/topic/news.a", 3)
+            client.publish("/topic/news.a", range(3))
         path = an_export(tmp_path, broker)
     with a_broker(tmp_path, "new") as broker:
         told = data("imp", path, "--url", broker.url)
         assert (told.returncode, told.stderr) == (0, "")
         assert told.stdout == f"imported 6 messages into 6 places on queues of {broker.url}, and made 2 queues\n"
-        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 3, "view": 3}
+        assert {name: row["messageCount"] for name, row in broker.rows("queues").items()} == {"all": 3, "view": 3}
         with connected(broker.port) as client:
-            send(client, "/topic/news.a", 1)
-        assert {name: row["messageCount"] for name, row in rows(broker, "queues").items()} == {"all": 4, "view": 4}
+            client.publish("/topic/news.a", range(1))
+        assert {name: row["messageCount"] for name, row in broker.rows("queues").items()} == {"all": 4, "view": 4}
     with a_broker(tmp_path, "new") as broker, connected(broker.port) as client:
         for name in ("news.#::all", "view::view"):
-            assert [one.body for one in take(client, f"/queue/{name}", 4)] == [b"0", b"1", b"2", b"0"]
+            assert [one.body for one in client.take(f"/queue/{name}", 4)] == [b"0", b"1", b"2", b"0"]
 
 
 # ---- where one may not make anything -----------------------------------------------------------------
@@ -285,7 +272,7 @@ def test_a_user_who_may_not_look(tmp_path: Path) -> None:
     )
     with secured_broker(tmp_path, permissions=may_import) as broker:
         with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
-            send(client, "jobs", 1)
+            client.publish("jobs", range(1))
         login = ("--url", broker.url, "--user", "eve", "--password-file", password)
         told = data("imp", path, *login)
         assert told.returncode == 1

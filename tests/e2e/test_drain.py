@@ -21,10 +21,10 @@ pytestmark = pytest.mark.e2e
 LONG_MS = 60_000
 
 
-def _configured(folder: Path, timeout_ms: int) -> Path:
-    graceful = "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
-    timeout = f"<graceful-shutdown-timeout>{timeout_ms}</graceful-shutdown-timeout>"
-    return configured(folder, core=graceful + timeout, acceptors=BOTH)
+GRACEFUL = (
+    "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
+    "<graceful-shutdown-timeout>{}</graceful-shutdown-timeout>"
+)
 
 
 def _told_to_stop(broker: BrokerProcess, count: int) -> None:
@@ -33,7 +33,10 @@ def _told_to_stop(broker: BrokerProcess, count: int) -> None:
 
 
 def test_what_is_in_delivery_is_settled_and_nothing_more_is_delivered(tmp_path: Path) -> None:
-    with started(_configured(tmp_path, LONG_MS)) as broker, connected(broker.port) as client:
+    with (
+        started(configured(tmp_path, core=GRACEFUL.format(LONG_MS), acceptors=BOTH)) as broker,
+        connected(broker.port) as client,
+    ):
         for body in (b"1", b"2"):
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, body)
         client.subscribe("/queue/q")
@@ -62,7 +65,10 @@ def test_what_is_in_delivery_is_settled_and_nothing_more_is_delivered(tmp_path: 
 
 
 def test_the_wait_has_an_end(tmp_path: Path) -> None:
-    with started(_configured(tmp_path, 50)) as broker, connected(broker.port) as client:
+    with (
+        started(configured(tmp_path, core=GRACEFUL.format(50), acceptors=BOTH)) as broker,
+        connected(broker.port) as client,
+    ):
         client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
         client.subscribe("/queue/q")
         client.message()
@@ -74,7 +80,10 @@ def test_the_wait_has_an_end(tmp_path: Path) -> None:
 
 
 def test_a_second_signal_ends_the_wait(tmp_path: Path) -> None:
-    with started(_configured(tmp_path, -1)) as broker, connected(broker.port) as client:
+    with (
+        started(configured(tmp_path, core=GRACEFUL.format(-1), acceptors=BOTH)) as broker,
+        connected(broker.port) as client,
+    ):
         client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
         client.subscribe("/queue/q")
         client.message()
@@ -85,7 +94,7 @@ def test_a_second_signal_ends_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_is_not_waited_for(tmp_path: Path) -> None:
-    with started(_configured(tmp_path, LONG_MS)) as broker:
+    with started(configured(tmp_path, core=GRACEFUL.format(LONG_MS), acceptors=BOTH)) as broker:
         with connected(broker.port) as client:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"1")
             client.subscribe("/queue/q")
@@ -104,7 +113,10 @@ def test_a_client_that_does_not_read_is_not_waited_for_after_a_second_signal(tmp
     while len(took_s) < 3 and (not took_s or took_s[-1] >= 4):
         folder = tmp_path / str(len(took_s))
         folder.mkdir()
-        with started(_configured(folder, 0)) as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
+        with (
+            started(configured(folder, core=GRACEFUL.format(0), acceptors=BOTH)) as broker,
+            StompSocket(broker.port, receive_buffer_bytes=4096) as client,
+        ):
             client.connect()
             for _ in range(100):
                 client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, bytes(90_000))

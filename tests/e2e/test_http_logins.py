@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import socket
@@ -231,12 +230,8 @@ def test_a_certificate_is_a_login(tmp_path: Path) -> None:
 
         def status(method: str, path: str, name: str | None) -> int:
             issued = None if name is None else authority.issue(name)
-            context = trusting(authority, issued, tmp_path)
-            client = http.client.HTTPSConnection("localhost", broker.ports["https"], timeout=WAIT_S, context=context)
-            client.request(method, path, b'{"lsn": 0}' if method == "PUT" else None)
-            answer = client.getresponse()
-            client.close()
-            return answer.status
+            with HttpClient(broker.ports["https"], tls=trusting(authority, issued, tmp_path)) as client:
+                return client.ask(method, path, b'{"lsn": 0}' if method == "PUT" else None).status
 
         assert status("GET", "/log", "reader") == 200
         assert status("PUT", "/log/cursors/c", "reader") == 403

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from http.client import HTTPMessage
 from pathlib import Path
 
 import pytest
@@ -81,10 +80,7 @@ def test_another_access_to_jolokia_is_told_to_need_a_restart(shop: BrokerProcess
 ACCESS = "<restrict><cors><allow-origin>http://ui.example</allow-origin><strict-checking/></cors></restrict>"
 
 
-def headers_of(broker: BrokerProcess, method: str, **headers: str) -> tuple[int, HTTPMessage]:
-    """The status and the headers of an answer of Jolokia."""
-    reply = ask(broker.ports["web"], method, "/console/jolokia/version", **headers)
-    return reply.status, reply.headers
+JOLOKIA = "/console/jolokia/version"
 
 
 def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path) -> None:
@@ -94,19 +90,20 @@ def test_pages_of_others_use_jolokia_where_the_instance_lets_them(tmp_path: Path
     ui, login = "http://ui.example", basic("ann", "welcome")
     asks = {"Access_Control_Request_Method": "POST", "Access_Control_Request_Headers": "Authorization, X-Evil"}
     with started(folder, log=tmp_path / "log") as broker:
-        status, headers = headers_of(broker, "OPTIONS", Origin=ui, **asks)
-        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
-        assert headers["Access-Control-Allow-Headers"] == "authorization"
-        assert "Access-Control-Allow-Credentials" not in headers
-        assert headers_of(broker, "OPTIONS", Origin="http://evil.example", **asks)[0] == 403
-        assert headers_of(broker, "GET", Origin=ui, Authorization=basic("ann", "wrong"))[0] == 401
-        status, headers = headers_of(broker, "GET", Origin=ui, Authorization=login)
-        assert (status, headers["Access-Control-Allow-Origin"]) == (200, ui)
-        assert headers_of(broker, "GET", Origin="http://evil.example", Authorization=login)[0] == 403
-        assert headers_of(broker, "GET", Authorization=login)[0] == 403, "strict-checking wants to know the page"
-        own = f"http://{LOOPBACK}:{broker.ports['web']}"
-        assert headers_of(broker, "GET", Referer=f"{own}/console/", Authorization=login)[0] == 200
-        assert headers_of(broker, "GET", Origin=own, Authorization=login)[0] == 200
+        port = broker.ports["web"]
+        reply = ask(port, "OPTIONS", JOLOKIA, Origin=ui, **asks)
+        assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert reply.headers["Access-Control-Allow-Headers"] == "authorization"
+        assert "Access-Control-Allow-Credentials" not in reply.headers
+        assert ask(port, "OPTIONS", JOLOKIA, Origin="http://evil.example", **asks).status == 403
+        assert ask(port, "GET", JOLOKIA, Origin=ui, Authorization=basic("ann", "wrong")).status == 401
+        reply = ask(port, "GET", JOLOKIA, Origin=ui, Authorization=login)
+        assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, ui)
+        assert ask(port, "GET", JOLOKIA, Origin="http://evil.example", Authorization=login).status == 403
+        assert ask(port, "GET", JOLOKIA, Authorization=login).status == 403, "strict-checking wants to know the page"
+        own = f"http://{LOOPBACK}:{port}"
+        assert ask(port, "GET", JOLOKIA, Referer=f"{own}/console/", Authorization=login).status == 200
+        assert ask(port, "GET", JOLOKIA, Origin=own, Authorization=login).status == 200
 
 
 def test_a_domain_that_cannot_be_opened_stops_the_start(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
         send(broker, 250)
         reader.put("reader", lsn=7, owner="a query", ttl_s=1000)
         before = reader.log()
-        cursor = reader.cursor("reader")
+        cursor = json.loads(reader.ask("/log/cursors/reader")[1])
         broker.process.send_signal(signal.SIGKILL)
         broker.process.wait()
     last = tmp_path / "journal" / index_name(before["segments"][-1]["name"])
@@ -230,7 +230,7 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
         assert [index_part(one) for one in after["segments"]][: len(same)] == same
         for segment in after["segments"]:
             assert index_of(reader.bytes_of(segment["segment"]), is_last=True).fields() == index_part(segment)
-        still = reader.cursor("reader")
+        still = json.loads(reader.ask("/log/cursors/reader")[1])
         assert {key: still[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")} == {
             key: cursor[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")
         }
@@ -272,7 +272,7 @@ def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Pa
         log = reader.log()
         assert log["first_lsn"] == 1
         assert len(log["segments"]) > 8
-        cursor = reader.cursor("slow")
+        cursor = json.loads(reader.ask("/log/cursors/slow")[1])
         assert (cursor["holds"], cursor["is_overtaken"]) == (True, False)
         total = sum(segment["bytes"] for segment in log["segments"])
         assert 0.8 * total < cursor["lag_bytes"] < 1.3 * total
@@ -288,7 +288,7 @@ def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Pa
         reader.put("slow", lsn=third["last_lsn"], ttl_s=0.001)
         pass_through(broker, 200)
         broker.eventually("the rest goes", lambda: len(reader.log()["segments"]), lambda count: count <= 6)
-        cursor = reader.cursor("slow")
+        cursor = json.loads(reader.ask("/log/cursors/slow")[1])
         assert (cursor["holds"], cursor["is_overtaken"]) == (False, True)
         assert broker.metric("artemis_log_overrun_files") == 0
         assert broker.stop() == 0
@@ -313,7 +313,7 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
             lambda: (broker.said.count(told), broker.metric("artemis_log_overrun_files")),
             lambda counts: counts[0] == counts[1],
         )
-        assert reader.cursor("slow")["is_overtaken"] is True
+        assert json.loads(reader.ask("/log/cursors/slow")[1])["is_overtaken"] is True
         assert broker.stop() == 0
 
 

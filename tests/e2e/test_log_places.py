@@ -8,29 +8,24 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.log_reader import DAYS, LITTLE, Reader, logged, send
+from tests.e2e.log_reader import LITTLE, Reader, logged, send
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess
 
 pytestmark = pytest.mark.e2e
 
 
-def closed(reader: Reader) -> list[dict[str, Any]]:
-    """The listed segments that are written no more."""
-    return [one for one in reader.log()["segments"] if not one["is_current"]]
-
-
 def surveyed(broker: BrokerProcess, reader: Reader, count: int) -> list[dict[str, Any]]:
     """Wait until so many segments are closed and all of them have places."""
     return broker.eventually(
         "segments have places",
-        lambda: closed(reader),
+        lambda: [one for one in reader.log()["segments"] if not one["is_current"]],
         lambda found: len(found) >= count and all("places" in one for one in found),
     )
 
 
 def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_path: Path) -> None:
-    with logged(tmp_path, DAYS) as broker:
+    with logged(tmp_path) as broker:
         reader = Reader(broker)
         for _ in range(3):
             send(broker, 60, "/queue/one")
@@ -58,7 +53,9 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
                     client.message()
         first = found[0]["segment"]
         retained = broker.eventually(
-            "it is retained", lambda: closed(reader)[0], lambda one: one["segment"] == first and "Z.log" in one["name"]
+            "it is retained",
+            lambda: reader.log()["segments"][0],
+            lambda one: one["segment"] == first and "Z.log" in one["name"],
         )
         beside = tmp_path / "kept" / places_name(retained["name"])
         assert reader.ask(f"/log/segments/{first}/places") == (200, beside.read_bytes())
@@ -66,7 +63,7 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
         assert broker.stop() == 0
     (tmp_path / "kept" / places_name("artemis-journal-000000009999-20260131T235959.999Z.log")).write_bytes(b"x")
     (tmp_path / "journal" / places_name("artemis-journal-000000009999.log")).write_bytes(b"x")
-    with logged(tmp_path, DAYS) as broker:
+    with logged(tmp_path) as broker:
         assert not any(tmp_path.glob("*/*9999*"))
         surveyed(broker, Reader(broker), len(found))
         assert broker.stop() == 0

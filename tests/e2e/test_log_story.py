@@ -16,7 +16,6 @@ from artemis_py.storage.format.log_events import (
     Attempted,
     Consumer,
     Delivered,
-    Event,
     Published,
     Purged,
     Refused,
@@ -113,39 +112,36 @@ class Biographies:
         self._bodies: dict[int, str] = {}
         log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "large"])
         for event in log.events():
-            self._take(event)
+            match event:
+                case Session(session=number):
+                    assert event.client.startswith("127.0.0.1:")
+                    assert event.protocol in ("STOMP 1.1", "STOMP 1.2")
+                    assert event.client_id == event.login
+                    self._names[number] = event.login
+                case Consumer(consumer=number, session=session):
+                    self._names[number] = f"{self._names[session]}/{event.subscription}"
+                    if event.closed:
+                        self.closed[self._names[number]] = event.closed
+                case Published(kept=kept, session=session):
+                    assert not isinstance(kept.message.body, LargeBody)
+                    self._bodies[kept.message.id] = kept.message.body.decode()
+                    paged = " in a page" if event.place else ""
+                    self._add((kept.message.id,), f"to {kept.message.head.address} from {self._names[session]}{paged}")
+                case Delivered(message_ids=message_ids, consumer=consumer):
+                    self._add(message_ids, f"to {self._names[consumer]}")
+                case Attempted(message_id=number, consumer=consumer):
+                    self._add((number,), f"failure {event.attempts} of {self._names[consumer]}: {event.cause}")
+                case Settled(message_ids=message_ids, reason=reason, consumer=consumer):
+                    by = f" by {self._names[consumer]}" if consumer else ""
+                    self._add(message_ids, f"{reason}{by}")
+                case Refused(address=address, policy=policy, session=session, count=count):
+                    self.refused.append((address, policy, self._names[session], count))
+                case Purged(reason=reason, count=count):
+                    self.purged.append((reason, count))
+                case Started(name=name, start=start):
+                    assert name == "e2e"
+                    self.starts.add(start)
         assert log.damages == []
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case Session(session=number):
-                assert event.client.startswith("127.0.0.1:")
-                assert event.protocol in ("STOMP 1.1", "STOMP 1.2")
-                assert event.client_id == event.login
-                self._names[number] = event.login
-            case Consumer(consumer=number, session=session):
-                self._names[number] = f"{self._names[session]}/{event.subscription}"
-                if event.closed:
-                    self.closed[self._names[number]] = event.closed
-            case Published(kept=kept, session=session):
-                assert not isinstance(kept.message.body, LargeBody)
-                self._bodies[kept.message.id] = kept.message.body.decode()
-                paged = " in a page" if event.place else ""
-                self._add((kept.message.id,), f"to {kept.message.head.address} from {self._names[session]}{paged}")
-            case Delivered(message_ids=message_ids, consumer=consumer):
-                self._add(message_ids, f"to {self._names[consumer]}")
-            case Attempted(message_id=number, consumer=consumer):
-                self._add((number,), f"failure {event.attempts} of {self._names[consumer]}: {event.cause}")
-            case Settled(message_ids=message_ids, reason=reason, consumer=consumer):
-                by = f" by {self._names[consumer]}" if consumer else ""
-                self._add(message_ids, f"{reason}{by}")
-            case Refused(address=address, policy=policy, session=session, count=count):
-                self.refused.append((address, policy, self._names[session], count))
-            case Purged(reason=reason, count=count):
-                self.purged.append((reason, count))
-            case Started(name=name, start=start):
-                assert name == "e2e"
-                self.starts.add(start)
 
     def _add(self, message_ids: tuple[int, ...], words: str) -> None:
         for number in message_ids:

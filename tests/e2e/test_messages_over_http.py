@@ -10,7 +10,9 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +31,8 @@ from tests.kit.process import (
     BrokerProcess,
     configuration,
     eventually,
+    for_each_test,
+    for_the_module,
     running,
     started,
 )
@@ -104,24 +108,24 @@ class Web:
         return int(self.broker.metric("artemis_message_count", queue=queue))
 
 
-def _configuration(folder: Path | None = None) -> str:
-    acceptors = {"stomp": STOMP, "http": HTTP_WITH_LIMITS}
-    core = f"{SWEPT}<diverts>{DIVERTS}</diverts>"
-    return configuration(acceptors, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
+_configuration = partial(
+    configuration,
+    {"stomp": STOMP, "http": HTTP_WITH_LIMITS},
+    core=f"{SWEPT}<diverts>{DIVERTS}</diverts>",
+    addresses=ADDRESSES,
+    settings=SETTINGS,
+)
 
 
-@pytest.fixture
-def web(tmp_path: Path) -> Iterator[Web]:
-    """A broker of its own."""
-    with running(_configuration(), tmp_path) as broker:
+@contextmanager
+def answering(folder: Path) -> Iterator[Web]:
+    with running(_configuration(), folder) as broker:
         yield Web(broker)
 
 
-@pytest.fixture(scope="module")
-def unmoved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    """A broker for requests that change nothing."""
-    with running(_configuration(), tmp_path_factory.mktemp("unmoved")) as broker:
-        yield Web(broker)
+web = for_each_test(answering)
+unmoved = for_the_module(answering)
+"""A broker for requests that change nothing."""
 
 
 # ---- publish ---------------------------------------------------------------------------------------
@@ -646,7 +650,7 @@ def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
     wanted = {"small": True, "taken": True, "volatile": False, "mixed": True, "mixed::mixed.not": False}
     queues = {"small": 1, "orders": 2, "volatile": 0, "mixed.durable": 1, "mixed.not": 0}
     file = tmp_path / "broker.xml"
-    file.write_text(_configuration(tmp_path), "utf-8")
+    file.write_text(_configuration(folder=tmp_path), "utf-8")
     with started(file) as broker:
         web = Web(broker)
         for name, persistent in wanted.items():
@@ -667,7 +671,7 @@ def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     """Small and large ones, and acknowledgements; what was not sent whole is nowhere."""
     file = tmp_path / "broker.xml"
-    file.write_text(_configuration(tmp_path), "utf-8")
+    file.write_text(_configuration(folder=tmp_path), "utf-8")
     with started(file) as broker:
         web = Web(broker)
         large = os.urandom(LARGE_BYTES * 3)

@@ -7,12 +7,13 @@ import re
 import subprocess
 import urllib.parse
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.kit.client import StompSocket, connected
-from tests.kit.process import BrokerProcess, configuration, running
+from tests.kit.client import connected
+from tests.kit.process import BrokerProcess, configuration, for_each_test, running
 from tests.kit.prometheus_server import Server, prometheus_with
 from tests.kit.sources import ROOT
 
@@ -38,11 +39,7 @@ scrape_configs:
 """
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    text = configuration(core=CORE, addresses=ADDRESSES, settings=SETTINGS)
-    with running(text, tmp_path) as process:
-        yield process
+broker = for_each_test(partial(running, configuration(core=CORE, addresses=ADDRESSES, settings=SETTINGS)))
 
 
 @pytest.fixture
@@ -50,11 +47,6 @@ def prometheus_server(broker: BrokerProcess, prometheus: str, tmp_path: Path) ->
     """A Prometheus that scrapes the broker every second."""
     with prometheus_with(prometheus, PROMETHEUS.format(http_port=broker.ports["http"]), tmp_path) as server:
         yield server
-
-
-def publish(client: StompSocket, queue: str, count: int) -> None:
-    for number in range(count):
-        client.ask("SEND", {"destination": f"/queue/{queue}"}, b"message %d" % number)
 
 
 def test_prometheus_knows_what_the_broker_holds(broker: BrokerProcess, prometheus_server: Server) -> None:
@@ -70,9 +62,9 @@ def test_prometheus_knows_what_the_broker_holds(broker: BrokerProcess, prometheu
     expect('up{job="artemis"}', {"": 1})
     expect("artemis_message_count", {"orders": 0, "latest": 0})
     client = connected(broker.port)
-    publish(client, "orders", 3)
-    publish(client, "latest", 5)
-    publish(client, "auto", 1)
+    client.publish("/queue/orders", range(3))
+    client.publish("/queue/latest", range(5))
+    client.publish("/queue/auto", range(1))
     client.subscribe("/queue/orders", consumer_window_size=0)
     message = client.message()
     expect('artemis_message_count{broker="e2e"}', {"orders": 3, "latest": 2, "auto": 1})

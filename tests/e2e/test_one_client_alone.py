@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -17,16 +17,6 @@ pytestmark = pytest.mark.e2e
 BYSTANDERS = 20
 VICTIMS = 5
 BEAT_MS = 500
-
-
-@contextmanager
-def held(broker: BrokerProcess) -> Iterator[None]:
-    """The broker sees what happens meanwhile afterwards, all at once."""
-    broker.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        broker.process.send_signal(signal.SIGCONT)
 
 
 def sockets_of(broker: BrokerProcess) -> int:
@@ -60,18 +50,19 @@ def test_a_reset_with_unread_messages_stops_nobody_else(
         for number, victim in enumerate(victims):
             victim.subscribe(f"/queue/victim.{number}")
             bystanders[0].ask("SEND", {"destination": f"/queue/victim.{number}"}, b"not read")
-        with held(broker):
-            for victim in victims:
-                victim.raw(end)
-                leave(victim)
-            for number, bystander in enumerate(bystanders):
-                bystander.send("SEND", {"destination": f"/queue/own.{number}", "receipt": "after"}, b"mine")
+        broker.process.send_signal(signal.SIGSTOP)  # it sees what happens meanwhile afterwards, all at once
+        for victim in victims:
+            victim.raw(end)
+            leave(victim)
+        for number, bystander in enumerate(bystanders):
+            bystander.send("SEND", {"destination": f"/queue/own.{number}", "receipt": "after"}, b"mine")
+        broker.process.send_signal(signal.SIGCONT)
         for bystander in bystanders:
             bystander.await_receipt("after")
             bystander.acknowledge(bystander.message())
-        before = [bystander.beats for bystander in bystanders]
+        before = [bystander.stream.beats for bystander in bystanders]
         for bystander, beats in zip(bystanders, before, strict=True):
-            while bystander.beats == beats:
+            while bystander.stream.beats == beats:
                 assert bystander.read_some(), "the broker closed the connection"
         broker.await_metric(BYSTANDERS, "artemis_connections")
         broker.await_metric(BYSTANDERS, "artemis_session_count")
@@ -87,8 +78,9 @@ def test_a_reset_with_unread_messages_stops_nobody_else(
 def test_frames_behind_a_reset_are_still_carried_out(start_broker: Callable[[str], BrokerProcess]) -> None:
     broker = start_broker(configuration())
     victim = connected(broker.port)
-    with held(broker):
-        victim.raw(frame("SEND", {"destination": "/queue/last"}, b"words") + frame("DISCONNECT"))
-        victim.reset()
+    broker.process.send_signal(signal.SIGSTOP)
+    victim.raw(frame("SEND", {"destination": "/queue/last"}, b"words") + frame("DISCONNECT"))
+    victim.reset()
+    broker.process.send_signal(signal.SIGCONT)
     broker.await_count("last", 1)
     broker.await_metric(0, "artemis_connections")

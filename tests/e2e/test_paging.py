@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -36,35 +35,23 @@ SETTINGS = """\
       </address-setting>
       <address-setting match="late"><max-size-messages>-1</max-size-messages></address-setting>
 """
-Start = Callable[..., AbstractContextManager[BrokerProcess]]
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Start:
+def paging(
+    folder: Path,
+    *,
+    persistence: bool = True,
+    settings: str = "",
+    more: str = "",
+    file_size: str = "64K",
+    page_size: str = "1K",
+) -> AbstractContextManager[BrokerProcess]:
     """A broker whose addresses keep five messages in memory and page the others, 1 KiB a page."""
-
-    def begin(
-        *, persistence: bool = True, settings: str = "", more: str = "", file_size: str = "64K", page_size: str = "1K"
-    ) -> AbstractContextManager[BrokerProcess]:
-        core = f"<journal-file-size>{file_size}</journal-file-size>{more}"
-        core += "<message-expiry-scan-period>20</message-expiry-scan-period>"
-        all_settings = SETTINGS.format(page_size=page_size, more=settings)
-        text = configuration(
-            folder=tmp_path, persists=persistence, core=core, addresses=ADDRESSES, settings=all_settings
-        )
-        return running(text, tmp_path)
-
-    return begin
-
-
-def send(client: StompSocket, destination: str, first: int, last: int, **headers: object) -> None:
-    """Numbered messages; the last one's receipt vouches for all."""
-    frames = [
-        frame("SEND", {"destination": destination, **PERSISTENT, **headers}, b"%d" % number)
-        for number in range(first, last)
-    ]
-    client.raw(b"".join(frames))
-    client.ask("SEND", {"destination": destination, **PERSISTENT, **headers}, b"%d" % last)
+    core = f"<journal-file-size>{file_size}</journal-file-size>{more}"
+    core += "<message-expiry-scan-period>20</message-expiry-scan-period>"
+    all_settings = SETTINGS.format(page_size=page_size, more=settings)
+    text = configuration(folder=folder, persists=persistence, core=core, addresses=ADDRESSES, settings=all_settings)
+    return running(text, folder)
 
 
 def bodies(client: StompSocket, count: int, *, acknowledge: bool = True) -> list[int]:
@@ -84,10 +71,10 @@ def pages_of(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("persistence", [True, False])
-def test_order_is_kept_and_pages_go(start: Start, tmp_path: Path, persistence: bool) -> None:
+def test_order_is_kept_and_pages_go(tmp_path: Path, persistence: bool) -> None:
     """Scenario (a): 20 messages with room for five; all come, in order; then nothing is left of the pages."""
-    with start(persistence=persistence) as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 20)
+    with paging(tmp_path, persistence=persistence) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 21))
         broker.await_count("q", 20)
         assert broker.metric("artemis_number_of_pages", address="q") >= 1
         broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 1)
@@ -97,39 +84,39 @@ def test_order_is_kept_and_pages_go(start: Start, tmp_path: Path, persistence: b
         broker.await_count("q", 0)
         broker.await_metric(0, "artemis_number_of_pages", address="q")
         broker.eventually("no pages on disk", lambda: pages_of(tmp_path), lambda left: not left)
-        send(client, "/queue/q", 21, 22)
+        client.publish("/queue/q", range(21, 23))
         assert bodies(client, 2) == [21, 22]
 
 
-def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_come_again(start: Start) -> None:
+def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_come_again(tmp_path: Path) -> None:
     """Scenarios (c) and (d)."""
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 50)
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 51))
         client.subscribe("/queue/q")
         assert bodies(client, 20) == list(range(1, 21))
         client.nothing_waits_but_messages()
         broker.process.kill()
         broker.process.wait()
         broker.code_expected = -signal.SIGKILL
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         client.subscribe("/queue/q")
         assert bodies(client, 30) == list(range(21, 51))
         broker.await_count("q", 0)
         broker.await_metric(0, "artemis_number_of_pages", address="q")
-    with start() as broker:
+    with paging(tmp_path) as broker:
         broker.await_count("q", 0)
 
 
-def test_transient_messages_are_paged_and_gone_after_a_restart(start: Start) -> None:
-    with start() as broker, connected(broker.port) as client:
+def test_transient_messages_are_paged_and_gone_after_a_restart(tmp_path: Path) -> None:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         for number in range(1, 41):
             client.send("SEND", {"destination": "/queue/q", "persistent": str(number % 2 == 0).lower()}, b"%d" % number)
         broker.await_count("q", 40)
         client.subscribe("/queue/q")
         assert bodies(client, 10) == list(range(1, 11))
         client.nothing_waits_but_messages()
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 15)
         client.subscribe("/queue/q")
         assert bodies(client, 15) == list(range(12, 41, 2))
@@ -137,9 +124,9 @@ def test_transient_messages_are_paged_and_gone_after_a_restart(start: Start) -> 
         broker.await_metric(0, "artemis_number_of_pages", address="q")
 
 
-def test_a_transaction_is_paged_whole(start: Start) -> None:
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 10)
+def test_a_transaction_is_paged_whole(tmp_path: Path) -> None:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 11))
         client.send("BEGIN", {"transaction": "t"})
         for number in range(11, 31):
             client.send("SEND", {"destination": "/queue/q", **PERSISTENT, "transaction": "t"}, b"%d" % number)
@@ -149,7 +136,7 @@ def test_a_transaction_is_paged_whole(start: Start) -> None:
         broker.process.kill()
         broker.process.wait()
         broker.code_expected = -signal.SIGKILL
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         broker.await_count("other", 20)
         client.subscribe("/queue/q", id="q")
@@ -159,16 +146,16 @@ def test_a_transaction_is_paged_whole(start: Start) -> None:
 
 
 @pytest.mark.parametrize("selector", [{}, {"selector": "color IS NULL"}])
-def test_failed_deliveries_are_counted_over_a_restart(start: Start, selector: dict[str, str]) -> None:
+def test_failed_deliveries_are_counted_over_a_restart(tmp_path: Path, selector: dict[str, str]) -> None:
     """Also for a consumer that chooses: it has a way of its own through the pages."""
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 30)
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 31))
         client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         assert bodies(client, 9) == list(range(1, 10))
         for _ in range(2):
             client.ask("NACK", {"id": client.message().header("ack")})
         client.ask("DISCONNECT")
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         client.subscribe("/queue/dead", id="dead")
         client.subscribe("/queue/q", id="s", consumer_window_size=0, **selector)
         third = client.message()
@@ -178,24 +165,27 @@ def test_failed_deliveries_are_counted_over_a_restart(start: Start, selector: di
         assert got == {b"10", b"11"}, "the third failure was the last"
 
 
-def test_a_ring_counts_only_what_is_in_memory(start: Start) -> None:
+def test_a_ring_counts_only_what_is_in_memory(tmp_path: Path) -> None:
     """Paged messages count in messageCount, not against a ring."""
-    with start(settings="<default-ring-size>3</default-ring-size>") as broker, connected(broker.port) as client:
-        send(client, "/queue/other", 1, 3)
+    with (
+        paging(tmp_path, settings="<default-ring-size>3</default-ring-size>") as broker,
+        connected(broker.port) as client,
+    ):
+        client.publish("/queue/other", range(1, 4))
         client.subscribe("/queue/q", id="hold", consumer_window_size=-1)
-        send(client, "/queue/q", 1, 40)
+        client.publish("/queue/q", range(1, 41))
         assert bodies(client, 40) == list(range(1, 41)), "in order, none of them lost to the ring"
 
 
-def test_damage_in_a_page_is_told_and_the_rest_comes(start: Start, tmp_path: Path) -> None:
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 60)
+def test_damage_in_a_page_is_told_and_the_rest_comes(tmp_path: Path) -> None:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 61))
         broker.await_count("q", 60)
     path = pages_of(tmp_path)[1]
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x55
     path.write_bytes(bytes(data))
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 60)
         client.subscribe("/queue/q")
         found = bodies(client, 59)
@@ -208,11 +198,11 @@ def test_damage_in_a_page_is_told_and_the_rest_comes(start: Start, tmp_path: Pat
         broker.eventually("quarantined", kept.exists, bool)
 
 
-def test_a_lost_page_file_is_told_and_the_rest_comes(start: Start, tmp_path: Path) -> None:
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 60)
+def test_a_lost_page_file_is_told_and_the_rest_comes(tmp_path: Path) -> None:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 61))
     pages_of(tmp_path)[1].unlink()
-    with start() as broker, connected(broker.port) as client:
+    with paging(tmp_path) as broker, connected(broker.port) as client:
         client.subscribe("/queue/q")
         found = bodies(client, int(broker.metric("artemis_message_count", queue="q")) - 5)
         assert found == sorted(found)
@@ -223,24 +213,24 @@ def test_a_lost_page_file_is_told_and_the_rest_comes(start: Start, tmp_path: Pat
         assert "DAMAGED" in broker.said
 
 
-def test_page_state_survives_the_end_of_journal_files(start: Start) -> None:
+def test_page_state_survives_the_end_of_journal_files(tmp_path: Path) -> None:
     """Journal files are tiny: what they said of pages has to be said again before they go."""
-    with start(file_size="2K") as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 200)
+    with paging(tmp_path, file_size="2K") as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 201))
         client.subscribe("/queue/q", id="odd", selector="color IS NULL")
         assert bodies(client, 100) == list(range(1, 101))
         client.nothing_waits_but_messages()
-    with start(file_size="2K") as broker, connected(broker.port) as client:
+    with paging(tmp_path, file_size="2K") as broker, connected(broker.port) as client:
         broker.await_count("q", 100)
         client.subscribe("/queue/q")
         assert bodies(client, 100) == list(range(101, 201))
         broker.await_metric(0, "artemis_number_of_pages", address="q")
 
 
-def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(start: Start) -> None:
+def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(tmp_path: Path) -> None:
     """More than the broker lets gather is sent at once; nothing gets lost, and the memory stays small."""
     count, size = 60_000, 2000
-    with start(page_size="10M", file_size="10M") as broker:
+    with paging(tmp_path, page_size="10M", file_size="10M") as broker:
         before = broker.memory_bytes
         with connected(broker.port) as client:
             block = frame("SEND", {"destination": "/queue/q"}, bytes(size)) * 100
@@ -254,10 +244,10 @@ def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(start: St
             broker.await_count("q", 0)
 
 
-def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_path: Path) -> None:
+def test_pages_can_be_looked_at_when_the_broker_is_stopped(tmp_path: Path) -> None:
     """``artemis-py pages list`` and ``dump``, and what ``journal verify`` says of them."""
-    with start() as broker, connected(broker.port) as client:
-        send(client, "/queue/q", 1, 20)
+    with paging(tmp_path) as broker, connected(broker.port) as client:
+        client.publish("/queue/q", range(1, 21))
         client.subscribe("/queue/q")
         assert bodies(client, 8) == list(range(1, 9))
         client.ask("DISCONNECT")
@@ -280,15 +270,15 @@ def test_pages_can_be_looked_at_when_the_broker_is_stopped(start: Start, tmp_pat
     assert any(" acked " in line for line in told("journal", "dump", journal, "--type", "page-settled"))
 
 
-def test_a_failing_disk_ends_the_broker_and_no_promise(start: Start, tmp_path: Path) -> None:
+def test_a_failing_disk_ends_the_broker_and_no_promise(tmp_path: Path) -> None:
     """The paging directory vanishes under a running broker: one clear message, exit code 3."""
-    with start() as broker:
+    with paging(tmp_path) as broker:
         client = connected(broker.port)
-        send(client, "/queue/q", 1, 5)
+        client.publish("/queue/q", range(1, 6))
         shutil.rmtree(tmp_path / "paging")
         (tmp_path / "paging").write_text("no directory")
         with pytest.raises((Closed, OSError)):
-            send(client, "/queue/q", 6, 30)
+            client.publish("/queue/q", range(6, 31))
         assert broker.process.wait(120) == 3
         assert "storage failed" in broker.said
         broker.code_expected = 3
@@ -302,7 +292,7 @@ def test_the_configuration_in_the_documents_does_what_they_say(tmp_path: Path) -
         assert ours in text
         text = text.replace(ours, theirs)
     with running(text, tmp_path) as broker, connected(broker.port) as client:
-        send(client, "/queue/orders", 1, 500)
+        client.publish("/queue/orders", range(1, 501))
         broker.eventually("pages on disk", lambda: len(pages_of(tmp_path)), lambda count: count >= 2)
         client.subscribe("/queue/orders")
         assert bodies(client, 500) == list(range(1, 501))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_untrusted_text import logged
+from tests.e2e.test_untrusted_text import CORE, logged
 from tests.kit.client import connected
 from tests.kit.process import running
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 def used(folder: Path, data: Path) -> str:
     """Has a broker make a file of each kind below ``data``; returns what it said."""
-    text = logged(data, "<journal-file-size>64K</journal-file-size>")
+    text = logged(folder=data, core=f"{CORE}<journal-file-size>64K</journal-file-size>")
     before = os.umask(0)
     try:
         with running(text, folder) as broker:

@@ -14,17 +14,12 @@ import pytest
 
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.client import Closed, StompSocket, frame, is_greeted
-from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.tls import trusting, uri
 
 PROXIED = "tcp://127.0.0.1:0?anycastPrefix=/queue/;proxyProtocolEnabled=true"
 LINE = b"PROXY TCP4 192.0.2.7 127.0.0.1 1234 61613\r\n"
-
-
-def connections(broker: BrokerProcess) -> list[dict[str, object]]:
-    return list(ask(broker.ports["http"], "GET", "/api/connections").json["data"])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +53,7 @@ def come(port: int, header: bytes) -> Iterator[StompSocket]:
 def test_the_client_is_who_the_header_says(broker: BrokerProcess) -> None:
     with come(broker.port, LINE + frame("CONNECT", {"accept-version": "1.2", "client-id": "behind"})) as client:
         assert client.expect("CONNECTED").header("version") == "1.2"
-        (found,) = [each for each in connections(broker) if each["clientID"] == "behind"]
+        (found,) = [each for each in broker.api("/api/connections")["data"] if each["clientID"] == "behind"]
         assert found["remoteAddress"] == "192.0.2.7:1234"
         assert found["proxyProtocolVersion"] == "V1"
         assert found["proxyAddress"] == f"{LOOPBACK}:{client.socket.getsockname()[1]}"
@@ -67,7 +62,7 @@ def test_the_client_is_who_the_header_says(broker: BrokerProcess) -> None:
 def test_a_client_of_its_own_has_no_proxy(tmp_path: Path) -> None:
     with running(configuration(), tmp_path) as process, StompSocket(process.port) as client:
         client.connect()
-        (found,) = connections(process)
+        (found,) = process.api("/api/connections")["data"]
         assert (found["proxyAddress"], found["proxyProtocolVersion"]) == (None, None)
 
 
@@ -78,7 +73,7 @@ def test_before_tls(broker: BrokerProcess, authority: Authority, tmp_path: Path)
     with context.wrap_socket(plain, server_hostname="localhost") as secured:
         secured.sendall(frame("CONNECT", {"accept-version": "1.2", "client-id": "secured"}))
         assert secured.recv(9) == b"CONNECTED"
-        (found,) = [each for each in connections(broker) if each["clientID"] == "secured"]
+        (found,) = [each for each in broker.api("/api/connections")["data"] if each["clientID"] == "secured"]
         assert found["remoteAddress"] == "192.0.2.7:1234"
 
 
@@ -95,7 +90,11 @@ def test_limits_count_clients_and_not_the_proxy(broker: BrokerProcess) -> None:
         before = {f"192.0.2.{number}:1234" for number in (7, 8)}
         eventually(
             "three are counted",
-            lambda: [each["remoteAddress"] for each in connections(broker) if each["remoteAddress"] in before],
+            lambda: [
+                each["remoteAddress"]
+                for each in broker.api("/api/connections")["data"]
+                if each["remoteAddress"] in before
+            ],
             lambda seen: len(seen) == 3,
         )
         with come(port, LINE) as third:
@@ -134,7 +133,9 @@ def test_behind_haproxy(broker: BrokerProcess, tmp_path: Path, option: str, vers
         with StompSocket(port) as client:
             client.connect(client_id=f"haproxy {version}")
             own = client.socket.getsockname()
-            (found,) = [each for each in connections(broker) if each["clientID"] == f"haproxy {version}"]
+            (found,) = [
+                each for each in broker.api("/api/connections")["data"] if each["clientID"] == f"haproxy {version}"
+            ]
             assert found["remoteAddress"] == f"{own[0]}:{own[1]}"
             assert found["proxyProtocolVersion"] == version
             client.ask("SEND", {"destination": "/queue/q"}, b"through it")

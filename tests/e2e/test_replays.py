@@ -11,7 +11,7 @@ import pytest
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
 from bench.replays import measure_round
-from tests.kit.client import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected
 from tests.kit.process import BrokerProcess, configuration, retained, started
 
 pytestmark = pytest.mark.e2e
@@ -33,13 +33,6 @@ def replayed(folder: Path) -> AbstractContextManager[BrokerProcess]:
     return started(file)
 
 
-def publish(broker: BrokerProcess, count: int) -> None:
-    """Persistent messages; the last one's receipt vouches for all."""
-    with connected(broker.port) as client:
-        client.raw(frame("SEND", PERSISTENT, bytes(700)) * (count - 1))
-        client.ask("SEND", PERSISTENT, b"last")
-
-
 def bookmarks(client: StompSocket) -> list[int]:
     """Those of all that a replay shows until it has shown everything."""
     found = iter(client.message, None)
@@ -50,7 +43,8 @@ def test_spark_shows_the_same_numbers(tmp_path: Path) -> None:
     """The column ``offset``, of a running broker over HTTP and of its directories."""
     readers = pytest.importorskip("tests.spark.readers", reason="pyspark is not installed")
     with replayed(tmp_path) as broker:
-        publish(broker, 100)
+        with connected(broker.port) as client:
+            client.publish(DESTINATION, [bytes(700)] * 100)
         with connected(broker.port) as client:
             client.send("SUBSCRIBE", WHOLE)
             shown = bookmarks(client)
@@ -65,7 +59,8 @@ def test_spark_shows_the_same_numbers(tmp_path: Path) -> None:
 def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path) -> None:
     """Each shows everything, and ends with the connection. Half of them begin while messages come."""
     with replayed(tmp_path) as broker:
-        publish(broker, 100)
+        with connected(broker.port) as client:
+            client.publish(DESTINATION, [bytes(700)] * 100)
         with connected(broker.port) as client:
             client.send("SUBSCRIBE", WHOLE)
             first = bookmarks(client)
@@ -74,7 +69,8 @@ def test_a_hundred_replays_at_once_and_a_bookmark_after_a_restart(tmp_path: Path
         clients = [stack.enter_context(connected(broker.port)) for _ in range(100)]
         for client in clients[:50]:
             client.send("SUBSCRIBE", REPLAY)
-        publish(broker, 150)
+        with connected(broker.port) as client:
+            client.publish(DESTINATION, [bytes(700)] * 150)
         for client in clients[50:]:
             client.send("SUBSCRIBE", WHOLE)
         offsets = bookmarks(clients[-1])

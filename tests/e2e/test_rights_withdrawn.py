@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from artemis_py.storage.format.names import read_name
 from tests.e2e.events.event_stream import EventStream
-from tests.e2e.test_reload_security import read_again
+from tests.e2e.test_reload_security import client_of, read_again
 from tests.kit import http
 from tests.kit.client import StompSocket
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, for_each_test
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -29,10 +28,7 @@ MINE = """
 """
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with secured_broker(tmp_path) as one:
-        yield one
+broker = for_each_test(secured_broker)
 
 
 def withdraw(broker: BrokerProcess, folder: Path, permission: str, roles: str = "workers") -> None:
@@ -42,41 +38,23 @@ def withdraw(broker: BrokerProcess, folder: Path, permission: str, roles: str = 
     read_again(broker, file.read_text("utf-8").replace(before, before.replace(roles, "editors"), 1), file)
 
 
-def remove(file: Path, *texts: str) -> None:
-    """As an editor does."""
-    new = file.with_suffix(".new")
-    kept = file.read_text()
-    for text in texts:
-        kept = kept.replace(text, "")
-    new.write_text(kept)
-    new.rename(file)
-
-
-def delete_bob(broker: BrokerProcess, folder: Path) -> None:
-    """From the files, as an operator does."""
-    remove(folder / "artemis-users.properties", f"bob={USERS['bob']}\n")
-    remove(folder / "artemis-roles.properties", "viewers=bob\n", ",bob")
-    await_refused(broker)
-
-
-def take_the_role_away(broker: BrokerProcess, folder: Path) -> None:
-    remove(folder / "artemis-roles.properties", "viewers=bob\n")
-    await_refused(broker)
-
-
-def await_refused(broker: BrokerProcess) -> None:
-    def status() -> int:
-        try:
-            return asked_for(broker, "/log", "bob")[0]
-        except (HTTPException, ConnectionError):  # this answer was cut, too
-            return 0
-
-    eventually("refused", status, lambda seen: seen in (401, 403))
+def withdraw_login(broker: BrokerProcess, folder: Path, lines: Mapping[str, str]) -> None:
+    """These texts leave the files of users and roles, as an operator edits them; then bob is refused."""
+    for name, text in lines.items():
+        file = folder / f"artemis-{name}.properties"
+        (folder / "new").write_text(re.sub(text, "", file.read_text()))
+        (folder / "new").rename(file)
+    while True:
+        with suppress(HTTPException, ConnectionError):  # this answer was cut, too
+            if http.ask(broker.ports["http"], "GET", "/log", Authorization=basic("bob")).status in (401, 403):
+                return
 
 
 Withdraw = Callable[[BrokerProcess, Path], None]
 withdraw_views: Withdraw = partial(withdraw, permission="view", roles="viewers,editors")
 withdraw_consume: Withdraw = partial(withdraw, permission="consume")
+delete_bob: Withdraw = partial(withdraw_login, lines={"users": f"bob={USERS['bob']}\n", "roles": "viewers=bob\n|,bob"})
+take_the_role_away: Withdraw = partial(withdraw_login, lines={"roles": "viewers=bob\n"})
 WITHDRAWN = pytest.mark.parametrize(
     "withdraw", [withdraw_views, delete_bob, take_the_role_away], ids=["views", "delete_bob", "take_the_role_away"]
 )
@@ -95,8 +73,7 @@ def test_a_stream_of_events(broker: BrokerProcess, tmp_path: Path, withdraw: Wit
         told = bob.until("problem").data["error"]
         assert "permission" in told if withdraw is withdraw_views else "login has changed" in told
         assert bob.response.readline() == b""
-        with StompSocket(broker.port) as client:
-            client.connect(login="ann", passcode=USERS["ann"])
+        with client_of(broker, "ann") as client:
             client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
         assert ann.until("changes").data["watch"] == "queues"
     status = 403 if withdraw in (withdraw_views, take_the_role_away) else 401
@@ -116,66 +93,40 @@ def test_a_stream_that_lost_one_of_its_topics(tmp_path: Path) -> None:
         read_again(broker, file.read_text("utf-8").replace(own, own.replace("viewers,editors", "editors")), file)
         while lost.response.readline():
             pass
-        with StompSocket(broker.port) as client:
-            client.connect(login="ann", passcode=USERS["ann"])
+        with client_of(broker, "ann") as client:
             client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
         kept.until("changes")
 
 
-def take(broker: BrokerProcess, user: str, found: list[tuple[int, bytes]]) -> threading.Thread:
-    def ask() -> None:
-        path = "/messages/jobs/take?timeout=50&ack=auto"
-        reply = http.ask(broker.ports["http"], "POST", path, Authorization=basic(user))
-        found.append((reply.status, reply.body))
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    return thread
+TAKE = "/messages/jobs/take?timeout=50&ack=auto"
 
 
 @pytest.mark.parametrize("withdraw", [withdraw_consume, delete_bob], ids=["consume", "delete_bob"])
 def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Path, withdraw: Withdraw) -> None:
     """The message stays on the queue, for whoever may have it."""
-    refused: list[tuple[int, bytes]] = []
-    waiting = take(broker, "bob", refused)
-    eventually("a consumer", lambda: consumers(broker), lambda seen: seen == 1)
-    withdraw(broker, tmp_path)
-    waiting.join(WAIT_S)
-    assert refused[0][0] == 403
-    assert b"withdrawn" in refused[0][1]
-    eventually("no consumer", lambda: consumers(broker), lambda seen: seen == 0)
-    with StompSocket(broker.port) as client:
-        client.connect(login="ann", passcode=USERS["ann"])
+    port = broker.ports["http"]
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(http.ask, port, "POST", TAKE, Authorization=basic("bob"))
+        broker.await_metric(1, "artemis_consumer_count", queue="jobs")
+        withdraw(broker, tmp_path)
+        refused = waiting.result(WAIT_S)
+    assert refused.status == 403
+    assert b"withdrawn" in refused.body
+    broker.await_metric(0, "artemis_consumer_count", queue="jobs")
+    with client_of(broker, "ann") as client:
         client.ask("SEND", {"destination": "/queue/jobs"}, b"kept")
-    taken: list[tuple[int, bytes]] = []
-    take(broker, "ann", taken).join(WAIT_S)
-    assert taken == [(200, b"kept")]
-
-
-def asked(broker: BrokerProcess, path: str, user: str) -> Any:
-    status, found = asked_for(broker, path, user)
-    assert status == 200, found
-    return json.loads(found)
-
-
-def asked_for(broker: BrokerProcess, path: str, user: str) -> tuple[int, bytes]:
-    reply = http.ask(broker.ports["http"], "GET", path, Authorization=basic(user))
-    return reply.status, reply.body
-
-
-def consumers(broker: BrokerProcess) -> int:
-    rows = asked(broker, "/api/queues?fields=name,consumerCount", "ann")["data"]
-    return int(next(row["consumerCount"] for row in rows if row["name"] == "jobs"))
+    taken = http.ask(port, "POST", TAKE, Authorization=basic("ann"))
+    assert (taken.status, taken.body) == (200, b"kept")
 
 
 @WITHDRAWN
 @pytest.mark.parametrize("which", ["log", "message"])
 def test_a_large_download(broker: BrokerProcess, tmp_path: Path, which: str, withdraw: Withdraw) -> None:
     """Another thread sends files of the log, and the body of a message is read piece by piece."""
-    with StompSocket(broker.port) as client:
-        client.connect(login="ann", passcode=USERS["ann"])
+    with client_of(broker, "ann") as client:
         client.ask("SEND", {"destination": "/queue/jobs", "persistent": "true"}, b"x" * LARGE_BYTES)
-    row = asked(broker, "/api/queues/jobs/messages", "ann")["data"][0]
+    listed = http.ask(broker.ports["http"], "GET", "/api/queues/jobs/messages", Authorization=basic("ann"))
+    row = listed.json["data"][0]
     numbers = [found.number for one in (tmp_path / "large").iterdir() if (found := read_name(one.name)) is not None]
     path = f"/log/bodies/{numbers[0]}" if which == "log" else f"/api/queues/jobs/messages/{row['messageID']}/body"
     with socket.socket() as link:
@@ -198,9 +149,7 @@ def test_a_large_download(broker: BrokerProcess, tmp_path: Path, which: str, wit
 
 def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
     """A consumer of a queue goes on, as in Artemis."""
-    with StompSocket(broker.port) as replay, StompSocket(broker.port) as consumer, StompSocket(broker.port) as ann:
-        for client, user in ((replay, "bob"), (consumer, "bob"), (ann, "ann")):
-            client.connect(login=user, passcode=USERS[user])
+    with client_of(broker, "bob") as replay, client_of(broker, "bob") as consumer, client_of(broker, "ann") as ann:
         replay.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "bookmark": "0"})
         consumer.subscribe("/queue/jobs", ack="auto")
         withdraw_consume(broker, tmp_path)
@@ -211,9 +160,7 @@ def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", [{"bookmark": "0"}, {"browser": "true"}], ids=["replay", "browser"])
 def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, header: dict[str, str]) -> None:
-    with StompSocket(broker.port) as reader, StompSocket(broker.port) as consumer, StompSocket(broker.port) as ann:
-        for client, user in ((reader, "bob"), (consumer, "bob"), (ann, "ann")):
-            client.connect(login=user, passcode=USERS[user])
+    with client_of(broker, "bob") as reader, client_of(broker, "bob") as consumer, client_of(broker, "ann") as ann:
         reader.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", **header})
         consumer.subscribe("/queue/jobs", ack="auto")
         users = tmp_path / "artemis-users.properties"  # nobody logs in over HTTP
@@ -224,8 +171,7 @@ def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, he
 
 
 def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
-    with StompSocket(broker.port) as browser:
-        browser.connect(login="bob", passcode=USERS["bob"])
+    with client_of(broker, "bob") as browser:
         browser.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "browser": "true"})
         withdraw(broker, tmp_path, "browse")
         assert "does not have permission='BROWSE'" in browser.expect("ERROR").text
@@ -234,29 +180,25 @@ def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
 def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProcess, tmp_path: Path) -> None:
     """It is told in the log, by health and by a metric, until it is mended."""
 
-    def stale() -> list[str]:
-        found: dict[str, list[str]] = asked(broker, "/health/ready", "ann")
-        return found.get("warnings", [])
-
+    health = partial(http.ask, broker.ports["http"], "GET", "/health/ready", Authorization=basic("ann"))
     users = tmp_path / "artemis-users.properties"
     whole = users.read_text()
     with EventStream(broker.ports["http"], watch=("queues",), Authorization=basic("bob")) as bob:
         bob.until("state")
         for cut in (whole[:-5], "", "ann\nbob =\n", f"{whole}zoe = ENC(1024:ABCD"):
             users.write_text(cut)
-            (warning,) = broker.eventually("a warning", stale, lambda found: len(found) == 1)
+            (warning,) = broker.eventually("a warning", lambda: health().json.get("warnings", []), bool)
             assert "artemis-users.properties" in warning
             assert broker.metric("artemis_login_files_stale") == 1
             for user, password in (("ann", ""), ("zoe", "ENC(1024:ABCD"), ("eve", USERS["eve"][:-4])):
                 with StompSocket(broker.port) as client:
                     client.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": user, "passcode": password})
                     client.expect("ERROR")
-            with StompSocket(broker.port) as client:
-                client.connect(login="eve", passcode=USERS["eve"])
+            with client_of(broker, "eve") as client:
                 client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
             bob.until("changes")
             users.write_text(whole)
-            broker.eventually("no warning", stale, lambda found: found == [])
+            broker.eventually("no warning", lambda: health().json.get("warnings", []), lambda found: found == [])
         assert broker.metric("artemis_login_files_stale") == 0
     shape = r"^\S+Z ART-2011 (file=\S+) (?:line=(\d+) )?warning: .*stays in force$"
     told = re.findall(shape, broker.said, re.MULTILINE)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.http import HttpClient, ask
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, started
+from tests.kit.http import HttpClient
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, for_each_test, running, started
 
 QUEUE = '<address name="q"><anycast><queue name="q"/></anycast></address>'
-
-
-def schedules(broker: BrokerProcess) -> Any:
-    return ask(broker.ports["http"], "GET", "/api/schedules").json
 
 
 def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Path) -> None:
@@ -44,7 +37,7 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
         kills += 1
     assert kills > 4
     with started(file) as broker, connected(broker.port) as client:
-        broker.eventually("the end", lambda: schedules(broker)["count"], lambda count: count == 0)
+        broker.eventually("the end", lambda: broker.api("/api/schedules")["count"], lambda count: count == 0)
         broker.await_count("q", times)
         client.subscribe("/queue/q", ack="auto")
         messages = [client.message() for _ in range(times)]
@@ -54,20 +47,14 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
         assert broker.stop() == 0
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Any:
-    file = tmp_path / "broker.xml"
-    file.write_text(configuration(folder=tmp_path, addresses=QUEUE))
-    with started(file) as process:
-        yield process
-        assert process.stop() == 0
+broker = for_each_test(lambda folder: running(configuration(folder=folder, addresses=QUEUE), folder))
 
 
 def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:
     with connected(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_CRON": "0 9 * * MON-FRI"}, b"a")
         client.ask("SEND", {"destination": "/queue/q", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}, b"b")
-        rows = {row["cron"]: row for row in schedules(broker)["data"]}
+        rows = {row["cron"]: row for row in broker.api("/api/schedules")["data"]}
         assert rows["0 9 * * MON-FRI"]["destination"] == "q"
         assert (rows[None]["period"], rows[None]["repeat"]) == (100, -1)
         client.subscribe("/queue/q", ack="auto")
@@ -78,7 +65,7 @@ def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:
         assert told.returncode == 0, told.stderr
         shown = run_text(["schedule", "ls", *url], timeout=WAIT_S)
         assert "0 9 * * MON-FRI" in shown.stdout
-        assert schedules(broker)["count"] == 1
+        assert broker.api("/api/schedules")["count"] == 1
         again = run_text(["schedule", "cancel", str(rows[None]["schedule"]), "--yes", *url], timeout=WAIT_S)
         assert again.returncode == 1
         assert "there is no schedule" in again.stderr
@@ -101,17 +88,17 @@ def test_a_deleted_address_is_told(tmp_path: Path) -> None:
     with started(file) as broker, connected(broker.port) as client:
         headers = {"persistent": "true", "AMQ_SCHEDULED_PERIOD": 100, "AMQ_SCHEDULED_REPEAT": -1}
         client.ask("SEND", {"destination": "/queue/q", **headers}, b"tick")
-        assert schedules(broker)["data"][0]["state"] == "waits"
+        assert broker.api("/api/schedules")["data"][0]["state"] == "waits"
         url = ["--url", broker.url]
         deleted = run_text(["address", "delete", "q", "--force", "--yes", *url], timeout=WAIT_S)
         assert deleted.returncode == 0, deleted.stderr
         broker.await_said("ART-1021 schedule=")
-        (row,) = schedules(broker)["data"]
+        (row,) = broker.api("/api/schedules")["data"]
         assert (row["state"], row["destination"]) == ("no-destination", "q")
         line = next(line for line in broker.said.splitlines() if "ART-1021" in line)
         assert "Address q does not exist and auto-create-addresses is false for it" in line
         due_ms = row["next"]
-        broker.eventually("it goes on", lambda: schedules(broker)["data"][0]["next"], lambda ms: ms > due_ms)
+        broker.eventually("it goes on", lambda: broker.api("/api/schedules")["data"][0]["next"], lambda ms: ms > due_ms)
         assert "no-destination" in run_text(["schedule", "ls", *url], timeout=WAIT_S).stdout
         assert broker.said.count("ART-1021") == 1
         assert broker.stop() == 0

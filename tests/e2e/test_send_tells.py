@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
 from tests.kit.http import ask
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_each_test, for_the_module, running
 
 pytestmark = pytest.mark.e2e
 
@@ -82,12 +81,7 @@ def told_by(folder: Path) -> AbstractContextManager[BrokerProcess]:
     return running(configuration(folder=folder, core=DIVERTS, addresses=ADDRESSES, settings=SETTINGS), folder)
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with told_by(tmp_path) as broker:
-        yield broker
-
-
+broker = for_each_test(told_by)
 shared = for_the_module(told_by)
 """The broker of tests that send one message each, to whatever is there."""
 
@@ -273,17 +267,12 @@ def test_a_message_that_a_consumer_takes_at_once_was_there(broker: BrokerProcess
 
 def test_what_it_says_is_what_the_queues_have(broker: BrokerProcess) -> None:
     for address in ("orders", "news", "picky", "none", "away", "astray", "fresh", "buried", "doubled"):
-        before = _counts(broker)
+        before = {name: row["messageCount"] for name, row in broker.rows("queues").items()}
         code, said, _ = _sent(broker, address)
-        after = _counts(broker)
+        after = {name: row["messageCount"] for name, row in broker.rows("queues").items()}
         grown = {name for name, count in after.items() if count > before.get(name, 0)}
         told = set(said.strip().rpartition("on queue")[2].removeprefix("s ").strip().split(", ")) if not code else set()
         assert told == grown, address
-
-
-def _counts(broker: BrokerProcess) -> dict[str, int]:
-    rows = ask(broker.ports["http"], "GET", "/api/queues?size=1000").json["data"]
-    return {row["name"]: row["messageCount"] for row in rows}
 
 
 def test_a_late_reply_is_not_told_to_make_a_queue(broker: BrokerProcess) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,27 +12,23 @@ import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary, owner_of, this_process
 from tests.e2e.pair import HANDS_OVER, Member, Pair, pair_in
-from tests.e2e.small_files import PERSISTENT
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.http import HttpClient, ask
-from tests.kit.process import WAIT_S, eventually
+from tests.kit.process import WAIT_S, eventually, for_each_test
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    with pair_in(tmp_path) as pair:
-        yield pair
+pair = for_each_test(pair_in)
 
 
 def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None:
     first = pair.ready()
     backup = pair.waiting()
     with connected(first.port) as client:
-        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"kept")
+        client.publish("/queue/q", ["kept"])
     owner = owner_of(pair.journal)
     assert owner is not None
     assert (owner.process, owner.host, owner.state) == (first.process.pid, socket.gethostname(), "active")
@@ -60,7 +56,7 @@ def test_the_life_of_a_pair(pair: Pair) -> None:
     first.kill()
     backup.await_state("ready")
     with connected(backup.port) as client:
-        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"in between")
+        client.publish("/queue/q", ["in between"])
     second = pair.ready()
     backup.await_state(f"the lock of process {second.process.pid} ")
     with connected(second.port) as client:
@@ -155,11 +151,6 @@ def test_a_lock_that_another_broker_has_taken_is_the_end(pair: Pair) -> None:
     assert f"the lock was lost to process {os.getpid()} on host " in first.said
 
 
-def _kept(port: int) -> None:
-    with connected(port) as client:
-        client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"kept")
-
-
 def _is_there(port: int) -> None:
     with connected(port) as client:
         client.subscribe("/queue/q")
@@ -177,7 +168,8 @@ WORDLESS: Final[Mapping[str, Callable[[Path], object]]] = {
 @pytest.mark.parametrize("how", ["emptied", "overwritten"])
 def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, how: str) -> None:
     first, backup = pair.ready(), pair.waiting()
-    _kept(first.port)
+    with connected(first.port) as client:
+        client.publish("/queue/q", ["kept"])
     before = owner_of(pair.journal)
     WORDLESS[how](pair.journal / "server.lock")
     first.eventually("the owner", lambda: owner_of(pair.journal), lambda owner: owner == before)
@@ -192,7 +184,8 @@ def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, how: str) ->
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(pair: Pair, how: str) -> None:
     first = pair.ready()
-    _kept(first.port)
+    with connected(first.port) as client:
+        client.publish("/queue/q", ["kept"])
     backups = [pair.waiting(), pair.waiting()]
     WORDLESS[how](pair.journal / "server.lock")
     assert first.process.wait(WAIT_S) == 3
@@ -210,7 +203,8 @@ def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(pair
 @pytest.mark.parametrize("how", WORDLESS)
 def test_no_word_is_not_never_used(pair: Pair, how: str) -> None:
     first = pair.ready()
-    _kept(first.port)
+    with connected(first.port) as client:
+        client.publish("/queue/q", ["kept"])
     first.kill()
     WORDLESS[how](pair.journal / "server.lock")
     backup = pair.start("backup")
@@ -221,7 +215,8 @@ def test_no_word_is_not_never_used(pair: Pair, how: str) -> None:
 
 def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
     first, backup = pair.ready(), pair.waiting()
-    _kept(first.port)
+    with connected(first.port) as client:
+        client.publish("/queue/q", ["kept"])
     away = pair.journal.with_name("away")
     pair.journal.rename(away)
     assert first.process.wait(WAIT_S) == 3

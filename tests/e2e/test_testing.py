@@ -290,7 +290,7 @@ def test_an_example_in_another_language(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(EXAMPLES[name])
     try:
-        command = node("@stomp/stompjs", "@stomp/tcp-wrapper")(file) if name == "client.mjs" else bash(file)
+        command = node(["@stomp/stompjs", "@stomp/tcp-wrapper"], file) if name == "client.mjs" else bash(file)
     except Absent as absent:
         pytest.skip(f"no client for {name}: {absent}")
     done = subprocess.run(

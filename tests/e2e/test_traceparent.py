@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from websockets.sync.client import connect as connect_web
 from websockets.typing import Subprotocol
 
-from tests.kit.client import StompSocket, frame
+from tests.kit.client import StompSocket, connected, frame
 from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, for_the_module, running
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -32,20 +33,20 @@ DIVERT = """<diverts><divert name="aside"><address>from</address><forwarding-add
 pytestmark = pytest.mark.e2e
 
 
-def text_of(folder: Path) -> str:
-    large = STOMP + ";stompMinLargeMessageSize=10000"
-    core = f"{SWEPT}<message-expiry-scan-period>100</message-expiry-scan-period>{DIVERT}"
-    return configuration({"stomp": large}, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
-
-
-broker = for_the_module(lambda folder: running(text_of(folder), folder))
+text_of = partial(
+    configuration,
+    {"stomp": STOMP + ";stompMinLargeMessageSize=10000"},
+    core=f"{SWEPT}<message-expiry-scan-period>100</message-expiry-scan-period>{DIVERT}",
+    addresses=ADDRESSES,
+    settings=SETTINGS,
+)
+broker = for_the_module(lambda folder: running(text_of(folder=folder), folder))
 
 
 @pytest.fixture
 def client(broker: BrokerProcess) -> Iterator[StompSocket]:
-    with StompSocket(broker.port) as socket:
-        socket.connect()
-        yield socket
+    with connected(broker.port) as client:
+        yield client
 
 
 def check(client: StompSocket, source: str, *, ack: bool = True) -> str:
@@ -109,13 +110,11 @@ def test_over_websocket(broker: BrokerProcess, client: StompSocket) -> None:
 
 def test_paging_and_a_restart(tmp_path: Path) -> None:
     count = 40
-    with running(text_of(tmp_path), tmp_path) as first, StompSocket(first.port) as client:
-        client.connect()
+    with running(text_of(folder=tmp_path), tmp_path) as first, connected(first.port) as client:
         for _ in range(count):
             client.ask("SEND", {"destination": "/queue/paged", **TRACED}, b"x" * 200)
         assert [*(tmp_path / "paging").rglob("*.page")]
-    with running(text_of(tmp_path), tmp_path) as second, StompSocket(second.port) as client:
-        client.connect()
+    with running(text_of(folder=tmp_path), tmp_path) as second, connected(second.port) as client:
         client.subscribe("/queue/paged")
         for _ in range(count):
             check(client, "paged")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,13 @@ from tests.e2e.span_collector import SpanCollector, collecting
 from tests.kit.client import StompSocket
 from tests.kit.forks import COMMAND, run_text
 from tests.kit.process import (
+    DAYS,
     HTTP,
     STOMP,
-    SWEPT,
     BrokerProcess,
     configuration,
     eventually,
     for_the_module,
-    retained,
     running,
 )
 
@@ -37,22 +37,13 @@ EXAMPLES = dict(
 pytestmark = pytest.mark.e2e
 
 
-def retaining(folder: Path, stomp: str = STOMP, http: str = HTTP) -> str:
-    """A configuration with a retained log below a folder."""
-    core = SWEPT + retained(folder)
-    return configuration({"stomp": stomp, "http": http}, folder=folder, core=core, settings=DEAD, addresses=DLQ)
-
-
 DLQ = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
 DEAD = """<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>
 <dead-letter-address>DLQ</dead-letter-address></address-setting>"""
+retaining = partial(configuration, settings=DEAD, addresses=DLQ, kept=DAYS)
 
 
-broker = for_the_module(lambda folder: running(retaining(folder), folder))
-
-
-def spans(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_text(["spans", *arguments], timeout=120)
+broker = for_the_module(lambda folder: running(retaining(folder=folder), folder))
 
 
 def traceparent(number: int) -> str:
@@ -80,7 +71,7 @@ def test_an_example_and_the_broker_make_one_trace(broker: BrokerProcess, tmp_pat
         )
         assert (done.stdout.split(), done.returncode) == (["received", "hello"], 0), done.stderr
         broker.await_count("greetings", 0)
-        sent = spans("--url", broker.url, "--otlp", collector.url)
+        sent = run_text(["spans", "--url", broker.url, "--otlp", collector.url], timeout=120)
         assert sent.returncode == 0, sent.stderr
         (sender,) = collector.named("send /queue/greetings")
         ours = {span.name: span for span in collector.spans if span.trace_id == sender.trace_id}
@@ -106,7 +97,7 @@ def test_a_dead_letter_has_a_span_that_links_to_its_original(broker: BrokerProce
         letter = client.expect("MESSAGE")
         assert letter.header("traceparent") == parent
         client.ask("ACK", {"id": letter.header("ack")})
-        done = spans("--url", broker.url, "--otlp", collector.url)
+        done = run_text(["spans", "--url", broker.url, "--otlp", collector.url], timeout=120)
         assert done.returncode == 0, done.stderr
         (dead,) = collector.named("queue bad")
         (copy,) = collector.named("queue DLQ")
@@ -125,12 +116,12 @@ def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path
         client.ask("SEND", {"destination": "/queue/same", "persistent": "true", "traceparent": traceparent(5)}, b"x")
         client.subscribe("/queue/same", "1")
         client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
-        over_http = spans("--url", broker.url, "--json")
+        over_http = run_text(["spans", "--url", broker.url, "--json"], timeout=120)
         folder = broker.log.parent
-        read = spans("--journal", str(folder / "journal"), str(folder / "kept"), "--json")
+        read = run_text(["spans", "--journal", str(folder / "journal"), str(folder / "kept"), "--json"], timeout=120)
         assert over_http.stdout == read.stdout
         assert over_http.stdout.count("queue same") == 1
-        late = spans("--url", broker.url, "--json", "--from", "2100-01-01")
+        late = run_text(["spans", "--url", broker.url, "--json", "--from", "2100-01-01"], timeout=120)
         assert late.stdout == ""
 
 
@@ -151,7 +142,7 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
     """Also while the collector is out of order, and while messages wait in a queue over the kill."""
     log = tmp_path / "spans.log"
     with (
-        running(retaining(tmp_path), tmp_path) as broker,
+        running(retaining(folder=tmp_path), tmp_path) as broker,
         collecting() as collector,
         StompSocket(broker.port) as client,
     ):
@@ -199,10 +190,10 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
 def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -> None:
     log = tmp_path / "spans.log"
     with collecting() as collector:
-        with running(retaining(tmp_path), tmp_path) as broker:
+        with running(retaining(folder=tmp_path), tmp_path) as broker:
             ports = broker.ports
             stomp, http = (uri.replace(":0", f":{ports[name]}") for name, uri in (("stomp", STOMP), ("http", HTTP)))
-            fixed = retaining(tmp_path, stomp, http)
+            fixed = retaining({"stomp": stomp, "http": http}, folder=tmp_path)
             with StompSocket(broker.port) as client:
                 client.connect()
                 told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
@@ -228,7 +219,7 @@ def test_mistakes_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
         (("--url", broker.url, "--otlp", "127.0.0.1:4318"), "/v1/traces"),
         (("--url", broker.url, "--cursor", "a b"), "valid cursor name"),
     ):
-        done = spans(*arguments)
+        done = run_text(["spans", *arguments], timeout=120)
         assert done.returncode != 0, arguments
         assert said in done.stderr, done.stderr
         assert "Traceback" not in done.stderr

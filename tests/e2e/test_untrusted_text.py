@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from artemis_py.cli.main import main
 from tests.kit.client import StompSocket
 from tests.kit.http import ask
-from tests.kit.process import configuration, retained, running
+from tests.kit.process import DAYS, configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -20,18 +21,16 @@ WRITTEN = ODD.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 """As a header of STOMP 1.2 has it."""
 
 
-def logged(folder: Path, core: str = "") -> str:
-    """A configuration that pages, and keeps its log below ``folder``."""
-    settings = '<address-setting match="#"><max-size-messages>2</max-size-messages></address-setting>'
-    core += f"<max-disk-usage>-1</max-disk-usage>{retained(folder)}"
-    return configuration(folder=folder, core=core, settings=settings)
+PAGED = '<address-setting match="#"><max-size-messages>2</max-size-messages></address-setting>'
+CORE = "<max-disk-usage>-1</max-disk-usage>"
+logged = partial(configuration, core=CORE, settings=PAGED, kept=DAYS)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a broker leaves behind that heard odd text wherever a client may choose it; ``said`` is what it printed."""
     path = tmp_path_factory.mktemp("odd")
-    with running(logged(path), path) as broker:
+    with running(logged(folder=path), path) as broker:
         with StompSocket(broker.port) as client:
             line = ODD.replace("\n", "").replace("\r", "")  # CONNECT has no escapes
             client.raw(f"CONNECT\naccept-version:1.2\nhost:x\nlogin:{line}\nclient-id:{line}\n\n\0".encode())
@@ -119,7 +118,7 @@ def test_explain_and_check(folder: Path, form: str, tmp_path: Path, capsys: pyte
     file = tmp_path / "broker.xml"
     odd = ODD.replace("\x1b", "").replace("\r", "&#13;").replace("\n", "&#10;")
     file.write_text(
-        logged(tmp_path).replace("max-size-messages>2<", f"dead-letter-address>{odd}<").replace(
+        logged(folder=tmp_path).replace("max-size-messages>2<", f"dead-letter-address>{odd}<").replace(
             "</max-size-messages>", "</dead-letter-address>"
         ),
         "utf-8",

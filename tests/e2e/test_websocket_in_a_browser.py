@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_modules
+from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.kit.browser import Browser, chromium, why_no_browser
 from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.sources import ROOT
@@ -32,34 +32,27 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages, with the library beside them."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """The folder of the pages, with the library beside them, and where they are served."""
     try:
-        bundles = node_modules(PROGRAMS / "web") / "@stomp" / "stompjs" / "bundles"
+        _, modules = node_with(PROGRAMS / "web")
     except Absent as absent:
         pytest.skip(f"no @stomp/stompjs: {absent}")
-    target = tmp_path_factory.mktemp("pages")
-    shutil.copy(PAGE, target)
-    for bundle in bundles.glob("stomp.umd*.js"):
-        shutil.copy(bundle, target)
-    return target
+    folder = tmp_path_factory.mktemp("pages")
+    for file in (PAGE, *(modules / "@stomp" / "stompjs" / "bundles").glob("stomp.umd*.js")):
+        shutil.copy(file, folder)
+    with ThreadingHTTPServer((LOOPBACK, 0), partial(_Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield folder, f"http://{LOOPBACK}:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
-def origin(folder: Path) -> Iterator[str]:
-    """Where the pages are served."""
-    server = ThreadingHTTPServer((LOOPBACK, 0), partial(_Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://{LOOPBACK}:{server.server_port}"
-    server.shutdown()
-    thread.join()
-
-
-@pytest.fixture(scope="module")
-def broker(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+def broker(site: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     acceptors = {
-        "stomp": f"{STOMP};allowedOrigins=https://shop.example,{origin}",
+        "stomp": f"{STOMP};allowedOrigins=https://shop.example,{site[1]}",
         "wide": f"{STOMP};webSocketMaxFramePayloadLength=4194304",
         "closed": f"{STOMP};allowedOrigins=https://shop.example",
     }
@@ -71,10 +64,10 @@ browser = for_the_module(chromium)
 
 
 @pytest.fixture(scope="module")
-def verdicts(browser: Browser, origin: str, broker: BrokerProcess) -> dict[str, str]:
+def verdicts(browser: Browser, site: tuple[Path, str], broker: BrokerProcess) -> dict[str, str]:
     """What the page found."""
     ports = {"port": broker.port, "wide": broker.ports["wide"], "closed": broker.ports["closed"]}
-    browser.go(f"{origin}/page.html?" + "&".join(f"{name}={port}" for name, port in ports.items()))
+    browser.go(f"{site[1]}/page.html?" + "&".join(f"{name}={port}" for name, port in ports.items()))
     found = eventually("the verdicts", lambda: browser.run("return window.verdicts ?? null"), bool, WAIT_S)
     assert isinstance(found, dict)
     return found
@@ -89,8 +82,9 @@ def test_no_check_is_forgotten(verdicts: dict[str, str]) -> None:
     assert set(verdicts) == set(CHECKS)
 
 
-def test_the_page_of_the_documents(browser: Browser, folder: Path, origin: str, broker: BrokerProcess) -> None:
+def test_the_page_of_the_documents(browser: Browser, site: tuple[Path, str], broker: BrokerProcess) -> None:
     """As it stands there, but for the port, and the library from this machine in the version that it names."""
+    folder, origin = site
     library = LIBRARY.search(GREET)
     assert library is not None
     manifest = (PROGRAMS / "web" / "package.json").read_text("utf-8")

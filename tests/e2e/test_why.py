@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from artemis_py.testing import ArtemisBroker
 from tests.e2e.management.told import Told
 from tests.kit.client import Closed, StompSocket
 from tests.kit.forks import run_text
-from tests.kit.process import SWEPT, configuration, retained, running
+from tests.kit.process import DAYS, configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -38,34 +39,26 @@ SETTINGS = """
 """
 
 
-def text_of(folder: Path) -> str:
-    core = SWEPT + retained(folder)
-    return configuration(folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
+text_of = partial(configuration, addresses=ADDRESSES, settings=SETTINGS, kept=DAYS)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("why")
-
-
-@pytest.fixture(scope="module")
-def told(folder: Path) -> Iterator[Told]:
-    with running(text_of(folder), folder) as broker:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    folder = tmp_path_factory.mktemp("why")
+    with running(text_of(folder=folder), folder) as broker:
         yield Told(broker)
 
 
-def line(folder: Path, text: str) -> str:
-    lines = (folder / "broker.xml").read_text().splitlines()
-    return f"{folder}/broker.xml:{1 + next(place for place, line in enumerate(lines) if text in line)}"
+def line(told: Told, text: str) -> str:
+    file = told.broker.log.with_name("broker.xml")
+    return f"{file}:{1 + next(place for place, line in enumerate(file.read_text().splitlines()) if text in line)}"
 
 
 def reasons(told: Told, path: str) -> dict[str, dict[str, Any]]:
-    status, answer = told.ask("GET", path)
-    assert status == 200, answer
-    return {row["reason"]: row for row in answer["data"]}
+    return {row["reason"]: row for row in told.broker.api(path)["data"]}
 
 
-def test_a_blocked_sender(told: Told, folder: Path) -> None:
+def test_a_blocked_sender(told: Told) -> None:
     with told.client(client_id="sender") as client:
         client.ask("SEND", {"destination": "/queue/small"}, b"x")
         client.send("SEND", {"destination": "/queue/small"}, b"x")
@@ -77,10 +70,10 @@ def test_a_blocked_sender(told: Told, folder: Path) -> None:
         )
         found = reasons(told, f"/api/connections/{number}/why/blocked")["max-messages"]
         assert (found["used"], found["limit"], found["setting"]) == (1, 1, "max-size-messages")
-        assert found["place"] == line(folder, "<max-size-messages>") + " (address-setting small)"
+        assert found["place"] == line(told, "<max-size-messages>") + " (address-setting small)"
         printed = told.command("why", "blocked", "small").stdout
         assert printed.startswith("max-messages  it has 1 of 1 messages in memory: senders wait")
-        assert f"setting  max-size-messages = 1 messages  ({line(folder, '<max-size-messages>')}" in printed
+        assert f"setting  max-size-messages = 1 messages  ({line(told, '<max-size-messages>')}" in printed
         assert "1 connection waits for room (small)" in reasons(told, "/api/why/slow")["senders-wait"]["sentence"]
         assert told.broker.metrics("artemis_blocked_senders", broker="e2e", reason="max-messages") == [1]
 
@@ -101,7 +94,7 @@ def test_an_address_that_an_operator_blocked(told: Told) -> None:
     assert told.command("queue", "purge", "orders", "--yes").returncode == 0
 
 
-def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_life_of_a_dead_letter(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     with told.client(client_id="shop") as client:
         client.ask("SEND", {"destination": "/queue/orders", "persistent": "true", "order": "17"}, b"two coffees")
         client.ask("SUBSCRIBE", {"destination": "/queue/orders", "id": "1", "ack": "client-individual"})
@@ -126,12 +119,12 @@ def test_the_life_of_a_dead_letter(told: Told, folder: Path, capsys: pytest.Capt
         found = json.loads(capsys.readouterr().out)
         assert [row["what"] for row in found["data"]] == words, "the same, read from outside"
         dead = reasons(told, "/api/queues/DLQ/why/dead")["max_deliveries"]
-        assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(folder, 'name="orders"'))
+        assert (dead["setting"], dead["place"]) == ("max-delivery-attempts", line(told, 'name="orders"'))
     assert main(["trace", "99999", "--url", told.broker.url]) == 1
     nothing = capsys.readouterr()
     assert nothing.out == ""
     assert "the log has no such message" in nothing.err
-    directories = [str(folder / name) for name in ("journal", "kept")]
+    directories = [str(told.broker.log.with_name(name)) for name in ("journal", "kept")]
     assert main(["trace", message.header("message-id") or "", "--journal", *directories]) == 0
     assert "copied" in capsys.readouterr().out
     assert main(["trace"]) == 1
@@ -199,7 +192,7 @@ PAGING = """
 
 def test_pages(tmp_path: Path) -> None:
     """Messages that wait in pages, and the limit of pages."""
-    text = text_of(tmp_path).replace("<address-settings>", f"<address-settings>{PAGING}")
+    text = text_of(folder=tmp_path).replace("<address-settings>", f"<address-settings>{PAGING}")
     with running(text, tmp_path) as broker:
         told = Told(broker)
         with told.client() as client:
@@ -207,7 +200,7 @@ def test_pages(tmp_path: Path) -> None:
                 client.ask("SEND", {"destination": "/queue/deep", "persistent": "true"}, b"x")
             found = reasons(told, "/api/addresses/deep/why/blocked")["page-limit-messages"]
             assert (found["used"], found["limit"]) == (3, 3)
-            assert found["place"] == line(tmp_path, "<page-limit-messages>") + " (address-setting deep)"
+            assert found["place"] == line(told, "<page-limit-messages>") + " (address-setting deep)"
             assert "senders get an ERROR (page-full-policy FAIL)" in found["sentence"]
             one_at_a_time = {"destination": "/queue/deep", "id": "1", "ack": "client-individual"}
             client.ask("SUBSCRIBE", {**one_at_a_time, "consumer-window-size": "0"})
@@ -216,7 +209,7 @@ def test_pages(tmp_path: Path) -> None:
             client.expect("MESSAGE")
             found = reasons(told, "/api/queues/deep/why/not-delivered")
             assert found["read-ahead"]["setting"] == "max-read-page-messages"
-            assert found["read-ahead"]["place"].startswith(line(tmp_path, "<max-read-page-messages>"))
+            assert found["read-ahead"]["place"].startswith(line(told, "<max-read-page-messages>"))
             assert found["read-ahead"]["used"] >= 1
             assert {"groups", "consumer-priority", "exclusive", "due", "page"}.isdisjoint(found)
             status, answer = told.ask("GET", "/api/queues/deep/why/not-delivered?message=4")

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing import reduction
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
@@ -76,23 +76,13 @@ class Forked:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> None:
-        streams = tuple(_Descriptor(number) for number in (stdin, stdout, stderr))
+        streams = tuple(Connection(os.dup(number)) for number in (stdin, stdout, stderr))  # as such they can travel
         variables = dict(os.environ if environment is None else environment)
         given = ([*map(str, arguments)], streams, variables, str(folder or Path.cwd()))
         self._process = _FORKS.Process(target=_run, args=given)
         self._process.start()
-
-    @property
-    def pid(self) -> int:
-        """Its id."""
-        number = self._process.pid
-        assert number is not None
-        return number
-
-    @property
-    def returncode(self) -> int | None:
-        """How it ended; None while it runs."""
-        return self.poll()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
 
     def poll(self) -> int | None:
         """How it ended; None while it runs."""
@@ -165,27 +155,11 @@ def run_text(words: Sequence[str], **options: Any) -> subprocess.CompletedProces
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-class _Descriptor:
-    """One that travels to a forked process."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def __reduce__(self) -> tuple[Any, tuple[Any]]:
-        return _arrived, (reduction.DupFd(self._number),)
-
-
-def _arrived(descriptor: Any) -> int:
-    """Its number in the forked process."""
-    number: int = descriptor.detach()
-    return number
-
-
-def _run(arguments: list[str], streams: tuple[int, int, int], environment: dict[str, str], folder: str) -> None:
+def _run(arguments: list[str], streams: Sequence[Connection], environment: dict[str, str], folder: str) -> None:
     """What the process does: what Python does between its start and its end."""
     for number, descriptor in enumerate(streams):
-        os.dup2(descriptor, number)
-        os.close(descriptor)
+        os.dup2(descriptor.fileno(), number)
+        descriptor.close()
         name, mode = _STREAMS[number]
         first = getattr(sys, f"__{name}__")
         buffering = 1 if name == "stderr" else -1

@@ -77,13 +77,18 @@ class LiveServer:
         """Those of all acceptors."""
         return [each for each in gc.get_objects() if isinstance(each, Routes)]
 
-    def until(self, reached: Callable[[], bool], what: str) -> None:
-        """Let the loop go round until something is so."""
+    def rounds(self, what: str) -> Iterator[None]:
+        """Let the loop go round again and again, for something that has to be so soon."""
         for _ in range(ROUNDS_MAX):
-            if reached():
-                return
+            yield
             self.loop.run_until_complete(asyncio.sleep(0.0001))
         raise AssertionError(f"never reached: {what}")
+
+    def until(self, reached: Callable[[], bool], what: str) -> None:
+        """Let the loop go round until something is so."""
+        for _ in self.rounds(what):
+            if reached():
+                return
 
     def client(self, *, http: bool = False, unread: bool = False) -> Client:
         """A connected socket; ``unread`` makes its buffer small."""
@@ -115,26 +120,19 @@ class Client:
     def send(self, data: bytes) -> None:
         """Send all of it; the broker has to read it all."""
         view = memoryview(data)
-
-        def sent() -> bool:
-            nonlocal view
-            try:
+        for _ in self._stage.rounds(f"{len(data)} bytes are sent"):
+            with suppress(BlockingIOError):
                 view = view[self.socket.send(view) :]
-            except BlockingIOError:
-                return False
-            return not view
-
-        self._stage.until(sent, f"{len(data)} bytes are sent")
+            if not view:
+                return
 
     def expect(self, wanted: bytes) -> bytes:
         """Read until ``wanted`` has come."""
-
-        def came() -> bool:
+        for _ in self._stage.rounds(f"{wanted!r} comes"):
             with suppress(BlockingIOError):
                 self.received += self.socket.recv(65536)
-            return wanted in self.received
-
-        self._stage.until(came, f"{wanted!r} comes")
+            if wanted in self.received:
+                break
         received, self.received = self.received, b""
         return received
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -12,8 +13,9 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
@@ -48,6 +50,8 @@ LONG = (
 """Marks of a run that ``make soak`` makes."""
 SWEPT = "<address-queue-scan-period>200</address-queue-scan-period>"
 """Unused queues go soon."""
+DAYS = 'unit="DAYS" period="1"'
+"""How much of a log is kept."""
 DIRECTORIES = {"journal": "journal", "bindings": "bindings", "paging": "paging", "large-messages": "large"}
 """Where files are, by the beginning of the element that says so."""
 _CONFIGURATION = """\
@@ -81,13 +85,15 @@ def configuration(
     core: str = SWEPT,
     addresses: str = "",
     settings: str = "",
+    kept: str = "",
 ) -> str:
     """A broker.xml with these acceptors (name → URI), and XML for its addresses, its address-settings and ``core``.
-    Its files are below ``folder``, in ``DIRECTORIES``; without one it has none.
+    Its files are below ``folder``, in ``DIRECTORIES``; without one it has none. ``kept``: how much of its log is.
     """
     directories = ""
     if folder is not None:
         directories = "".join(f"<{one}-directory>{folder / at}</{one}-directory>" for one, at in DIRECTORIES.items())
+        directories += retained(folder, kept) if kept else ""
     return _CONFIGURATION.format(
         name=name,
         persists=str(folder is not None and persists).lower(),
@@ -103,7 +109,7 @@ def anycast(name: str, attributes: str = "") -> str:
     return f'<address name="{name}"><anycast><queue name="{name}" {attributes}/></anycast></address>'
 
 
-def retained(folder: Path, limits: str = 'unit="DAYS" period="1"') -> str:
+def retained(folder: Path, limits: str = DAYS) -> str:
     """XML for ``core``: the log is kept, below ``folder``."""
     return f"<journal-retention-directory {limits}>{folder / 'kept'}</journal-retention-directory>"
 
@@ -245,6 +251,17 @@ class BrokerProcess:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    def api(self, path: str, method: str = "GET", body: object = None) -> Any:
+        """The JSON that it answers, which must not be an error."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def rows(self, kind: str) -> dict[str, dict[str, Any]]:
+        """All queues, or addresses, by name, with what they are."""
+        return {row["name"]: row for row in self.api(f"/api/{kind}?size=1000")["data"]}
+
     def metrics(self, name: str, **labels: str) -> list[float]:
         """The values of all series of this name that have these labels."""
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=WAIT_S) as answer:
@@ -278,15 +295,21 @@ class BrokerProcess:
         self.await_metric(count, "artemis_message_count", queue=queue)
 
 
-def for_the_module(make: Callable[[Path], AbstractContextManager[Any]]) -> Any:
-    """A fixture: what this makes in a folder, for all tests of a module."""
+def for_each_test(
+    make: Callable[[Path], AbstractContextManager[Any]], scope: Literal["function", "module"] = "function"
+) -> Any:
+    """A fixture: what this makes in the test's folder, or in one for all tests of a module."""
 
-    @pytest.fixture(scope="module")
-    def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-        with make(tmp_path_factory.mktemp("module")) as one:
+    @pytest.fixture(scope=scope)
+    def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        of_test = scope == "function"
+        with make(request.getfixturevalue("tmp_path") if of_test else tmp_path_factory.mktemp(scope)) as one:
             yield one
 
     return made
+
+
+for_the_module = partial(for_each_test, scope="module")
 
 
 @contextmanager

@@ -24,16 +24,9 @@ class Server:
 
     def eventually(self, what: str, probe: Callable[[], object], expected: object) -> None:
         """Asks until the answer is the expected one; fails with the last answer, or when the process has ended."""
-
-        def probe_alive() -> object:
-            seen = probe()
-            if seen != expected:
-                code = self.process.poll()
-                assert code is None, f"ended with {code}: {self.log.read_text()}"
-            return seen
-
         try:
-            eventually(what, probe_alive, lambda seen: seen == expected)
+            seen = eventually(what, probe, lambda seen: seen == expected or self.process.poll() is not None)
+            assert seen == expected, f"{seen!r}, and it ended with {self.process.poll()}"
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log.read_text()}") from None
 

@@ -40,7 +40,7 @@ def near(tmp_path: Path, peer: Peer) -> Iterator[Place]:
     try:
         yield place
     finally:
-        place.end()
+        place.close()
 
 
 def test_messages_arrive_as_they_were_sent(near: Place, peer: Peer) -> None:

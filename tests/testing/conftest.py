@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.testing import ArtemisBroker
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 
 
 @pytest.fixture
@@ -18,6 +18,5 @@ def broker() -> Iterator[ArtemisBroker]:
 
 @pytest.fixture
 def client(broker: ArtemisBroker) -> Iterator[StompSocket]:
-    with StompSocket(broker.port) as socket:
-        socket.connect()
-        yield socket
+    with connected(broker.port) as client:
+        yield client

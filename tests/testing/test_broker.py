@@ -10,19 +10,16 @@ import time
 import urllib.request
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.errors import ArtemisError, ConfigError
 from artemis_py.testing import ArtemisBroker, BrokerDownError, SendError, StoredMessage
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.cost import yardstick_s
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 def test_clients_exchange_messages(broker: ArtemisBroker, client: StompSocket) -> None:
@@ -75,7 +72,7 @@ def test_a_new_broker_costs_little() -> None:
 def test_nothing_is_left_after_the_end() -> None:
     with ArtemisBroker(persistence=True) as broker:  # what is loaded once
         broker.send("orders", "x", persistent=True)
-    threads, before = threading.active_count(), descriptors()
+    threads, before = threading.active_count(), os.listdir("/proc/self/fd")
     clients = []
     for persistence in (False, True):
         with ArtemisBroker(persistence=persistence) as broker:
@@ -88,24 +85,23 @@ def test_nothing_is_left_after_the_end() -> None:
     for client in clients:
         client.close()
     assert threading.active_count() == threads
-    assert descriptors() == before
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_a_client_that_reads_nothing_does_not_delay_the_end() -> None:
     """A broker that is a process would wait for five seconds. A busy machine may do so, but not every time."""
-    assert any(_stops_soon() for _ in range(3))
-
-
-def _stops_soon() -> bool:
-    with ArtemisBroker() as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
-        client.connect()
-        for _ in range(40):
-            broker.send("orders", "x" * 90_000)
-        client.send("SUBSCRIBE", {"destination": "orders", "id": "1", "ack": "auto"})
-        broker.queue("orders").wait(lambda state: state.consumers == 1 and 0 < state.ready < 40)
-        begun_s = time.perf_counter()
-        broker.stop()
-        return time.perf_counter() - begun_s < 4
+    took_s: list[float] = []
+    while len(took_s) < 3 and (not took_s or took_s[-1] >= 4):
+        with ArtemisBroker() as broker, StompSocket(broker.port, receive_buffer_bytes=4096) as client:
+            client.connect()
+            for _ in range(40):
+                broker.send("orders", "x" * 90_000)
+            client.send("SUBSCRIBE", {"destination": "orders", "id": "1", "ack": "auto"})
+            broker.queue("orders").wait(lambda state: state.consumers == 1 and 0 < state.ready < 40)
+            begun_s = time.perf_counter()
+            broker.stop()
+            took_s.append(time.perf_counter() - begun_s)
+    assert took_s[-1] < 4
 
 
 def test_two_brokers_live_side_by_side() -> None:
@@ -115,17 +111,15 @@ def test_two_brokers_live_side_by_side() -> None:
         assert other.queue("orders").count == 0
 
 
-def test_asyncio_programs_use_it_without_standing_still() -> None:
-    async def run() -> int:
-        async with ArtemisBroker() as broker:
-            reader, writer = await asyncio.open_connection(broker.host, broker.port)
-            writer.write(b"CONNECT\naccept-version:1.2\nhost:h\n\n\0")
-            assert (await reader.readuntil(b"\0")).startswith(b"CONNECTED")
-            await asyncio.to_thread(broker.send, "orders", "x")
-            writer.close()
-            return broker.queue("orders").count
-
-    assert asyncio.run(run()) == 1
+@pytest.mark.asyncio
+async def test_asyncio_programs_use_it_without_standing_still() -> None:
+    async with ArtemisBroker() as broker:
+        reader, writer = await asyncio.open_connection(broker.host, broker.port)
+        writer.write(b"CONNECT\naccept-version:1.2\nhost:h\n\n\0")
+        assert (await reader.readuntil(b"\0")).startswith(b"CONNECTED")
+        await asyncio.to_thread(broker.send, "orders", "x")
+        writer.close()
+        assert broker.queue("orders").count == 1
 
 
 def test_the_users_own_file_runs_on_free_ports(tmp_path: Path) -> None:
@@ -221,13 +215,10 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 
 def test_a_failure_of_the_broker_is_a_failure_of_the_test() -> None:
+    fail = Mock(side_effect=RuntimeError("broken on purpose"))
+
     def break_it() -> None:
-        with ArtemisBroker() as broker, StompSocket(broker.port) as client:
-            client.connect()
-
-            def fail() -> None:
-                raise RuntimeError("broken on purpose")
-
+        with ArtemisBroker() as broker, connected(broker.port) as client:
             broker._engine.look(lambda server: setattr(server.turns, "on_end", fail))
             client.raw(b"\n")
             assert client.socket.recv(1) == b""

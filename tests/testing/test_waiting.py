@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -236,31 +237,20 @@ def test_idle_is_waited_for(broker: ArtemisBroker, client: StompSocket) -> None:
     assert broker.queue("orders").acknowledged == 1
 
 
-def test_a_wait_does_not_block_the_loop_of_its_caller(broker: ArtemisBroker) -> None:
-    async def wait() -> None:
-        orders = broker.queue("orders")
-        orders.wait(count=0)
-        with pytest.raises(WouldBlockError, match=r"await asyncio\.to_thread\(queue\('orders'\)\.wait, …\)"):
-            orders.wait(count=1)
-        waiting = asyncio.create_task(asyncio.to_thread(orders.wait, count=1))
-        await asyncio.to_thread(broker.send, "orders", "x")
-        await waiting
-
-    asyncio.run(wait())
+@pytest.mark.asyncio
+async def test_a_wait_does_not_block_the_loop_of_its_caller(broker: ArtemisBroker) -> None:
+    orders = broker.queue("orders")
+    orders.wait(count=0)
+    with pytest.raises(WouldBlockError, match=r"await asyncio\.to_thread\(queue\('orders'\)\.wait, …\)"):
+        orders.wait(count=1)
+    waiting = asyncio.create_task(asyncio.to_thread(orders.wait, count=1))
+    await asyncio.to_thread(broker.send, "orders", "x")
+    await waiting
 
 
 def test_a_wait_ends_with_the_broker(broker: ArtemisBroker) -> None:
-    failed: list[BaseException] = []
-
-    def wait() -> None:
-        try:
-            broker.queue("orders").wait(count=1, timeout=60)
-        except BaseException as error:
-            failed.append(error)
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    eventually("it waits", lambda: broker._engine.look(lambda _: broker._engine.waits.count), bool)
-    broker.stop()
-    waiting.join(120)
-    assert "was stopped while this waited" in str(failed[0])
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(broker.queue("orders").wait, count=1, timeout=60)
+        eventually("it waits", lambda: broker._engine.look(lambda _: broker._engine.waits.count), bool)
+        broker.stop()
+        assert "was stopped while this waited" in str(waiting.exception(120))

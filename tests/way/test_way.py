@@ -34,20 +34,17 @@ def test_the_way_of_a_message_is_no_longer_than_it_was(exchange: str) -> None:
 
 
 def _complaint(way: Way, exchange: str, stored: dict[str, Any]) -> str:
-    """What is longer than it was; empty if nothing is."""
+    """What is longer than it was, with the functions that are new or entered more often; empty if nothing is."""
+    before = stored["functions"]
+    grown = {place: number for place, number in way.functions.items() if number > before.get(place, 0) + 0.05}
+    lines = [f"  {place}: {before.get(place, 0)} -> {number}" for place, number in sorted(grown.items())]
     for name, limit in stored.items():
         if name != "functions":
             found = getattr(way, name)
             if found > limit * GROWTH_MAX + _NOISE_OF.get(exchange, _NOISE).get(name, 0):
-                return (
+                told = (
                     f"{exchange}: {found} {name.replace('_', ' ')} per message, and it was {limit}. If that is meant, "
-                    f"`python tools/way.py {exchange} --write` stores it.\n{_new_on(way, stored['functions'])}"
+                    f"`python tools/way.py {exchange} --write` stores it."
                 )
+                return "\n".join([told, "New on the way, or entered more often:", *lines])
     return ""
-
-
-def _new_on(way: Way, before: dict[str, float]) -> str:
-    """The functions that are new on the way, and those that are entered more often."""
-    grown = {place: number for place, number in way.functions.items() if number > before.get(place, 0) + 0.05}
-    lines = [f"  {place}: {before.get(place, 0)} -> {number}" for place, number in sorted(grown.items())]
-    return "\n".join(["New on the way, or entered more often:", *lines])
