@@ -42,17 +42,18 @@ def xsd_paths() -> dict[str, Any]:
     return dict(walk(core, ""))
 
 
-@cache
-def setting_rows() -> dict[str, Setting]:
-    rows = dict(names_of(CoreSettings))
-    rows |= {f"address-settings/address-setting/{name}": row for name, row in names_of(AddressSettings).items()}
-    rows |= {f"diverts/divert/{name}": row for name, row in settings_of(DivertConfig).items()}
-    rows |= {f"bridges/bridge/{name}": row for name, row in settings_of(BridgeConfig).items()}
-    for place in QUEUE_PLACES:
-        for name, row in settings_of(QueueConfig).items():
-            if place != "queues/queue" or name not in NOT_IN_OLD_QUEUES:
-                rows[f"{place}/{name}" if name in AS_CHILDREN else f"{place}/@{name}"] = row
-    return rows
+ROWS: dict[str, Setting] = {
+    **names_of(CoreSettings),
+    **{f"address-settings/address-setting/{name}": row for name, row in names_of(AddressSettings).items()},
+    **{f"diverts/divert/{name}": row for name, row in settings_of(DivertConfig).items()},
+    **{f"bridges/bridge/{name}": row for name, row in settings_of(BridgeConfig).items()},
+    **{
+        f"{place}/{name}" if name in AS_CHILDREN else f"{place}/@{name}": row
+        for place in QUEUE_PLACES
+        for name, row in settings_of(QueueConfig).items()
+        if place != "queues/queue" or name not in NOT_IN_OLD_QUEUES
+    },
+}
 
 
 def test_every_element_and_attribute_has_exactly_one_row() -> None:
@@ -60,12 +61,12 @@ def test_every_element_and_attribute_has_exactly_one_row() -> None:
     for path in xsd_paths():
         names = path.split("/")
         around = ["/".join(names[:count]) for count in range(1, len(names))]
-        own = [path for rows in (setting_rows(), PARTS) if path in rows]
+        own = [path for rows in (ROWS, PARTS) if path in rows]
         assert len(own + [each for each in around if each in PARTS and PARTS[each].whole]) == 1, path
 
 
 def test_every_row_is_in_the_xsd() -> None:
-    assert [path for path in (*setting_rows(), *PARTS) if path not in xsd_paths()] == []
+    assert [path for path in (*ROWS, *PARTS) if path not in xsd_paths()] == []
 
 
 def test_the_walk_sees_the_whole_xsd() -> None:
@@ -77,7 +78,7 @@ def test_the_walk_sees_the_whole_xsd() -> None:
 
 
 def test_every_row_is_in_one_class_with_a_meaning_and_a_reason() -> None:
-    rows: dict[str, Setting | Part] = {**setting_rows(), **PARTS}
+    rows: dict[str, Setting | Part] = {**ROWS, **PARTS}
     for path, row in rows.items():
         assert row.treatment in (HONOURED, IGNORED, REFUSED), path
         assert bool(row.reason) is (row.treatment != HONOURED), path
@@ -104,7 +105,7 @@ def test_defaults_of_the_xsd_are_those_of_the_tables(table: type) -> None:
 
 
 def test_choices_of_the_xsd_are_those_of_the_tables() -> None:
-    for path, row in setting_rows().items():
+    for path, row in ROWS.items():
         words = getattr(xsd_paths()[path].type, "enumeration", None)
         assert sorted(words or ()) == sorted(row.choices), path
 

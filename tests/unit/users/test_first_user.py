@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.config.reader import load
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, files_of, make_first_user
+from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.security.users.authenticator import PropertiesUsers
 from tests.kit.documents import document
 
@@ -21,16 +21,12 @@ def start(folder: Path, core: str = ASKED, chosen: str = "") -> FirstUser | None
     return make_first_user(load(folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
 
 
-def login(folder: Path, user: str, password: str) -> Identity | None:
-    files = files_of(load(folder / "broker.xml", environ={}))
-    return PropertiesUsers(files.users, files.roles).authenticate(Credentials(user, password))
-
-
 def test_the_password_is_made_up_and_told_once(tmp_path: Path) -> None:
     first = start(tmp_path)
     assert first is not None
     assert (first.user, first.role, len(first.password)) == ("boss", "amq", 20)
-    assert login(tmp_path, "boss", first.password) == Identity("boss", frozenset({"amq"}))
+    users = PropertiesUsers(tmp_path / "people", tmp_path / "artemis-roles.properties")
+    assert users.authenticate(Credentials("boss", first.password)) == Identity("boss", frozenset({"amq"}))
     assert first.password not in (tmp_path / "people").read_text()
     assert start(tmp_path) is None
 
@@ -52,7 +48,8 @@ def test_the_environment_chooses(tmp_path: Path) -> None:
     )
     assert first is not None
     assert first.password == ""
-    assert login(tmp_path, "boss", "chosen") == Identity("boss", frozenset({"chief"}))
+    users = PropertiesUsers(tmp_path / "people", tmp_path / "r")
+    assert users.authenticate(Credentials("boss", "chosen")) == Identity("boss", frozenset({"chief"}))
 
 
 @pytest.mark.parametrize(
