@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
 from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, running
-from tests.spark.live import LiveBroker, live_broker
+from tests.spark.live import live_broker
 
 SETTINGS = """\
       <address-setting match="#"><default-address-routing-type>ANYCAST</default-address-routing-type>
@@ -39,9 +40,8 @@ def journalled_broker(folder: Path, **options: object) -> Iterator[BrokerProcess
         yield broker
 
 
-def crashing_broker(folder: Path) -> AbstractContextManager[LiveBroker]:
-    """A broker with a journal that is killed and started again, each time on the same port."""
-    return live_broker(folder, limits=None, settings=SETTINGS, addresses="")
+crashing_broker = partial(live_broker, limits=None, settings=SETTINGS, addresses="")
+"""A broker with a journal that is killed and started again, each time on the same port."""
 
 
 def url_of(broker: BrokerProcess) -> str:

@@ -20,6 +20,14 @@ _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 _URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _JOINED: Final = "Successfully registered with master"
+CLUSTER: Final = {
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.task.maxFailures": "3",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""What a session of tests on such a cluster sets: small executors, three attempts, and what a local session has."""
 
 
 @contextmanager
@@ -42,19 +50,6 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         for one in logs:
             eventually("a worker", lambda one=one: _JOINED in one.read_text("utf-8", "replace"), bool, 60)  # type: ignore[misc]
         yield said[1]
-
-
-def cluster_settings(python_path: str) -> dict[str, str]:
-    """What a session of tests on such a cluster sets: small executors with the tests' path, three attempts, and
-    what a local session has."""
-    return {
-        "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.executorEnv.PYTHONPATH": python_path,
-        "spark.task.maxFailures": "3",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-    }
 
 
 @contextmanager

@@ -20,7 +20,10 @@ from tests.kit.process import BrokerProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.spark.logs import Logs
     from tests.spark.streams import Streams
+    from tests.spark.traffic import SimulatedTraffic
+    from tests.spark.traffic_tables import Frames
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 HERE: Final = Path(__file__).resolve().parent
@@ -92,10 +95,10 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with ExitStack() as stack:
         settings: dict[str, Any] = dict(QUICK_JVM)
         if request.config.option.spark_cluster:
-            from tests.spark.cluster import cluster_settings, standalone_cluster
+            from tests.spark.cluster import CLUSTER, standalone_cluster
 
             master = stack.enter_context(standalone_cluster(tmp_path_factory.mktemp("cluster")))
-            settings |= cluster_settings(path)
+            settings |= {**CLUSTER, "spark.executorEnv.PYTHONPATH": path}
             running = session("artemis_py tests", master=master, **settings)
         else:
             running = session("artemis_py tests", steps_back=False, **settings)
@@ -123,6 +126,30 @@ def forking_python(python_path: str) -> Iterator[str]:
             assert server.stdout.readline() == b"ready\n"
             yield str(program)
             server.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def world(request: pytest.FixtureRequest) -> SimulatedTraffic:
+    """One for all tests of a module, whose constant ``WORLD`` may say how long it is."""
+    from tests.spark.traffic import SimulatedTraffic
+
+    return SimulatedTraffic(**getattr(request.module, "WORLD", {}))
+
+
+@pytest.fixture(scope="module")
+def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
+    """The tables of that world."""
+    from tests.spark.traffic_tables import Frames
+
+    return Frames(world.tables(spark))
+
+
+@pytest.fixture(params=["journal", "url"])
+def logs(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
+    """Brokers' logs, by directory and by url."""
+    from tests.spark.logs import Logs
+
+    return Logs(tmp_path / "brokers", request.param, body_bytes=4000)
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.kit.client import StompSocket, frame
+from tests.kit.client import StompSocket, connected, frame
 from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
@@ -37,80 +38,54 @@ SETTINGS = """\
 """
 
 
+@dataclass
 class LiveBroker:
-    """One broker and its later lives on the same ports and files."""
+    """One broker and its later lives on the same ports and files. ``is_pair``: a stand-by may take over."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        name: str = "e2e",
-        file_bytes: str = "100K",
-        limits: str | None = 'unit="DAYS" period="1"',
-        settings: str = SETTINGS,
-        addresses: str = ADDRESSES,
-        start_s: float = WAIT_S,
-        stomp: str = STOMP,
-        environment: Mapping[str, str] | None = None,
-        is_pair: bool = False,
-    ) -> None:
-        """``is_pair``: a stand-by may take over (``fail_over``)."""
-        self.folder = folder
-        self._is_pair = is_pair
-        self._name = name
-        self._settings = settings
-        self._addresses = addresses
-        self._start_s = start_s
-        self._stomp = stomp
-        self._environment = environment
-        self._file_bytes = file_bytes
-        self._limits = limits
-        self._lives = 0
-        stomp_port, *self._http_ports = free_ports(3) if is_pair else (0, 0)
+    folder: Path
+    name: str = "e2e"
+    file_bytes: str = "100K"
+    limits: str | None = 'unit="DAYS" period="1"'
+    settings: str = SETTINGS
+    addresses: str = ADDRESSES
+    start_s: float = WAIT_S
+    stomp: str = STOMP
+    environment: Mapping[str, str] | None = None
+    is_pair: bool = False
+
+    def __post_init__(self) -> None:
+        self.lives = 0
+        stomp_port, *self._http_ports = free_ports(3) if self.is_pair else (0, 0)
         self.process = self._start({"stomp": stomp_port, "http": self._http_ports[0]})
-        self.process.await_ready(start_s)
+        self.process.await_ready(self.start_s)
 
     def _start(self, ports: Mapping[str, int]) -> BrokerProcess:
-        self._lives += 1
-        acceptors = {
-            name: uri.replace(":0?", f":{ports[name]}?") for name, uri in (("stomp", self._stomp), ("http", HTTP))
-        }
-        limits = "" if self._limits is None else retained(self.folder, self._limits)
-        policy = "<ha-policy><shared-store><primary/></shared-store></ha-policy>" if self._is_pair else ""
+        self.lives += 1
+        acceptors = {one: uri.replace(":0?", f":{ports[one]}?") for one, uri in (("stomp", self.stomp), ("http", HTTP))}
+        limits = "" if self.limits is None else retained(self.folder, self.limits)
+        policy = "<ha-policy><shared-store><primary/></shared-store></ha-policy>" if self.is_pair else ""
         text = configuration(
             acceptors,
             folder=self.folder,
-            name=self._name,
-            core=f"{SWEPT}<journal-file-size>{self._file_bytes}</journal-file-size>{limits}{DIVERTS}{policy}",
-            addresses=self._addresses,
-            settings=self._settings,
+            name=self.name,
+            core=f"{SWEPT}<journal-file-size>{self.file_bytes}</journal-file-size>{limits}{DIVERTS}{policy}",
+            addresses=self.addresses,
+            settings=self.settings,
         )
-        file = self.folder / (f"broker{self._lives}.xml" if self._is_pair else "broker.xml")
+        file = self.folder / (f"broker{self.lives}.xml" if self.is_pair else "broker.xml")
         file.write_text(text, "utf-8")
-        log = self.folder / f"broker{self._lives}.log"
-        return BrokerProcess(["run", str(file)], log, environment=self._environment)
-
-    @property
-    def retained(self) -> Path:
-        """Where closed segments go."""
-        return self.folder / "kept"
+        log = self.folder / f"broker{self.lives}.log"
+        return BrokerProcess(["run", str(file)], log, environment=self.environment)
 
     @property
     def url(self) -> str:
         """Of its HTTP acceptor; of a pair those of both."""
-        ports = self._http_ports if self._is_pair else [self.process.ports["http"]]
+        ports = self._http_ports if self.is_pair else [self.process.ports["http"]]
         return "|".join(f"http://{LOOPBACK}:{port}" for port in ports)
-
-    @property
-    def active_url(self) -> str:
-        """Of the HTTP acceptor of the one that works."""
-        return f"http://{LOOPBACK}:{self.process.ports['http']}"
 
     def client(self) -> StompSocket:
         """A connection of the user ann."""
-        socket = StompSocket(self.process.port)
-        socket.connect(login="ann", passcode="x")
-        return socket
+        return connected(self.process.port, login="ann", passcode="x")
 
     def send(self, first: int, count: int, address: str = "orders", size_bytes: int = 0) -> list[str]:
         """So many messages of ann; returns their bodies (``send_many``)."""
@@ -118,28 +93,26 @@ class LiveBroker:
             send_many(client, address, first, count, size_bytes)
         return [str(number) for number in range(first, first + count)]
 
-    def kill(self) -> None:
-        """SIGKILL."""
-        self.process.kill()
-
     def start_again(self, name: str | None = None) -> None:
-        """From what is on the disk, under another name if one is given."""
-        self._name = name or self._name
+        """From what is on the disk, under another name if one is given; SIGKILL ends the life before."""
+        if self.process.process.poll() is None:
+            self.process.kill()
+        self.name = name or self.name
         self.process = self._start(dict(self.process.ports))
-        self.process.await_ready(self._start_s)
+        self.process.await_ready(self.start_s)
 
     def fail_over(self) -> None:
         """A stand-by is there, and takes over from the one that works, which gets SIGKILL."""
         [port] = [one for one in self._http_ports if one != self.process.ports["http"]]
         other = self._start({"stomp": self.process.port, "http": port})
         try:
-            other.eventually("a stand-by", lambda: other.said, lambda said: "is a stand-by" in said, self._start_s)
+            other.eventually("a stand-by", lambda: other.said, lambda said: "is a stand-by" in said, self.start_s)
         except BaseException:
             other.kill()
             raise
         self.process.kill()
         self.process = other
-        other.await_ready(self._start_s)
+        other.await_ready(self.start_s)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,22 +19,22 @@ _SENT_AT_ONCE: Final = 10
 """So few that the broker may close a segment behind them."""
 
 
+@dataclass
 class Logs:
     """Folders of brokers, of which each may be started under any name: ``e2e``, if no other is told."""
 
-    def __init__(self, folder: Path, kind: str, body_bytes: int = 0) -> None:
-        self.folder = folder
-        self.kind = kind
-        self._body_bytes = body_bytes
-        self._lives: dict[str, LiveBroker] = {}
+    folder: Path
+    kind: str
+    body_bytes: int = 0
+    lives: dict[str, LiveBroker] = field(default_factory=dict)
 
     @contextmanager
     def running(self, folder: str = "e2e", name: str | None = None) -> Iterator[LiveBroker]:
         """The broker, for as long as this lasts; on the ports that it had before. One that runs goes on."""
         (self.folder / folder).mkdir(parents=True, exist_ok=True)
-        live = self._lives.get(folder)
+        live = self.lives.get(folder)
         if live is None:
-            live = self._lives[folder] = LiveBroker(self.folder / folder, name=name or folder)
+            live = self.lives[folder] = LiveBroker(self.folder / folder, name=name or folder)
         elif live.process.process.poll() is None:
             yield live
             return
@@ -42,7 +43,7 @@ class Logs:
         try:
             yield live
         finally:
-            live.kill()
+            live.process.kill()
 
     @contextmanager
     def source(self, **named: str) -> Iterator[dict[str, str]]:
@@ -64,15 +65,15 @@ class Logs:
         with self.running(folder, name) as live, live.client() as client:
             for begin in range(first, first + count, _SENT_AT_ONCE):
                 many = min(_SENT_AT_ONCE, first + count - begin)
-                send_many(client, "orders", begin, many, self._body_bytes)
+                send_many(client, "orders", begin, many, self.body_bytes)
             if not count:
                 send_many(client, "others", 0, 1)
 
     def exchange(self, backup: Path | None = None) -> None:
         """Another log comes to the place: a new one, which is empty, or an older copy with all files, the id too."""
-        live, place = self._lives["e2e"], self.folder / "e2e"
+        live, place = self.lives["e2e"], self.folder / "e2e"
         is_up = live.process.process.poll() is None
-        live.kill()
+        live.process.kill()
         shutil.rmtree(place)
         if backup is None:
             place.mkdir()

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 
@@ -31,72 +30,41 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """One row as a sink has it."""
+    """One row as a sink has it; ``id`` is the name that the producer gave it."""
 
+    id: str
     address: str
     value: bytes
     headers: Mapping[str, str]
     offset: int
     message_id: int
     transaction: str | None
+    broker: str = ""
 
-    @property
-    def id(self) -> str:
-        """The name that the producer gave it."""
-        return self.headers.get("x-id", "?")
+
+COLUMNS: Final = ["address", "value", "headers", "offset", "messageId", "transaction", "broker"]
+"""Of a row that is judged."""
 
 
 def delivered(rows: Iterable[Any]) -> list[Delivered]:
     """Rows of a query, whatever kind of mapping they are."""
-    return [
-        Delivered(
-            row["address"],
-            bytes(row["value"]),
-            {one["key"]: one["value"].decode() for one in row["headers"]},
-            row["offset"],
-            row["messageId"],
-            row["transaction"],
-        )
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        headers = {one["key"]: one["value"].decode() for one in row["headers"]}
+        whole = headers.get("x-id", "?"), row["address"], bytes(row["value"]), headers
+        found.append(Delivered(*whole, row["offset"], row["messageId"], row["transaction"], row["broker"]))
+    return found
 
 
 @dataclass
 class PipelineLedger:
-    """Filled by producers and consumers in their threads: asking before bytes leave, confirming after they came."""
+    """Filled by producers and consumers in their threads: before bytes leave, and after their receipt came."""
 
     sent: dict[str, Sent] = field(default_factory=dict)
     aborted: set[str] = field(default_factory=set)
     """Ids whose transaction was ended by ABORT, or never got a COMMIT."""
     acks_asked: set[str] = field(default_factory=set)
     acks_confirmed: set[str] = field(default_factory=set)
-    _lock: Lock = field(default_factory=Lock)
-
-    def sending(self, messages: Iterable[Sent]) -> None:
-        """These are about to leave."""
-        with self._lock:
-            self.sent.update((one.id, one) for one in messages)
-
-    def confirmed(self, messages: Iterable[Sent]) -> None:
-        """The receipt for them is here."""
-        with self._lock:
-            for one in messages:
-                one.promised = True
-
-    def dropped(self, messages: Iterable[Sent]) -> None:
-        """These never happen: their transaction is not committed."""
-        with self._lock:
-            self.aborted.update(one.id for one in messages)
-
-    def acking(self, ids: Iterable[str]) -> None:
-        """Acknowledgements are about to leave."""
-        with self._lock:
-            self.acks_asked.update(ids)
-
-    def acked(self, ids: Iterable[str]) -> None:
-        """The receipt for them is here."""
-        with self._lock:
-            self.acks_confirmed.update(ids)
 
     # ---- the judgement ---------------------------------------------------------------------------
 
@@ -113,8 +81,15 @@ class PipelineLedger:
         found += [f"{name} is there and was never sent" for name in counts if name not in self.sent]
         found += [f"{name} is there and its transaction never happened" for name in counts if name in self.aborted]
         for row in rows:
-            if (one := self.sent.get(row.id)) is not None:
-                found += _differences(one, row)
+            if (one := self.sent.get(row.id)) is None:
+                continue
+            if crc32(row.value) != one.checksum:
+                found.append(f"{one.id} has another body")
+            own = {name: value for name, value in row.headers.items() if name.startswith("x-")}
+            if own != one.headers:
+                found.append(f"{one.id} has the headers {own} and was sent with {one.headers}")
+            if row.address != one.address:
+                found.append(f"{one.id} is of {row.address} and was sent to {one.address}")
         return found
 
     def transaction_problems(self, rows: Sequence[Delivered]) -> list[str]:
@@ -160,12 +135,12 @@ class PipelineLedger:
         receipts allow.
         """
         found = []
-        addresses = {one.address for one in self.sent.values()}
-        for queue in sorted(addresses):
+        sent = list(self.sent.values())
+        for queue in sorted({one.address for one in sent}):
             told = {source: of.get(queue, 0) for source, of in depths.items()}
             if len(set(told.values())) > 1:
                 found.append(f"the depths of {queue} differ: {told}")
-            here = [one for one in self.sent.values() if one.address == queue and one.id not in self.aborted]
+            here = [one for one in sent if one.address == queue and one.id not in self.aborted]
             least = sum(one.promised for one in here) - sum(one.id in self.acks_asked for one in here)
             most = len(here) - sum(one.id in self.acks_confirmed for one in here)
             found += [
@@ -183,15 +158,3 @@ class PipelineLedger:
         found += [f"the acknowledgement of {name} is lost" for name in sorted(self.acks_confirmed - told)]
         found += [f"{name} is acknowledged though nobody asked" for name in told - self.acks_asked]
         return found
-
-
-def _differences(one: Sent, row: Delivered) -> list[str]:
-    found = []
-    if crc32(row.value) != one.checksum:
-        found.append(f"{one.id} has another body")
-    own = {name: value for name, value in row.headers.items() if name.startswith("x-")}
-    if own != one.headers:
-        found.append(f"{one.id} has the headers {own} and was sent with {one.headers}")
-    if row.address != one.address:
-        found.append(f"{one.id} is of {row.address} and was sent to {one.address}")
-    return found

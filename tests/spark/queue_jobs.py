@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadLimit
@@ -17,8 +17,8 @@ from artemis_py.spark.consume.reader import QueueStreamReader
 from artemis_py.spark.read.options import read_options
 from tests.kit.client import StompSocket
 from tests.kit.frames import ServerFrame
-from tests.spark.cutting_proxy import CuttingProxy
 from tests.spark.live import LiveBroker, live_broker
+from tests.spark.proxies import Proxy
 from tests.spark.readers import rows_of, rows_read
 
 ROOMY = 'max-per-subscription-backlog="1000000"'
@@ -52,12 +52,8 @@ SETTINGS = """\
 """
 
 
-@contextmanager
-def queue_broker(folder: Path, **options: Any) -> Iterator[LiveBroker]:
-    """A broker with these queues; gone in the end."""
-    given = {"addresses": QUEUES, "settings": SETTINGS, **options}
-    with live_broker(folder, **given) as broker:
-        yield broker
+queue_broker = partial(live_broker, addresses=QUEUES, settings=SETTINGS)
+"""A broker with these queues; gone in the end."""
 
 
 def source(broker: LiveBroker, queue: str, stomp_port: int | None = None, **options: object) -> dict[str, Any]:
@@ -105,15 +101,10 @@ def taken(client: StompSocket, queue: str, number: int, *, acks: bool = True, **
 
 @dataclass
 class Checkpoint:
-    """What Spark notes: the offsets that it planned, as texts, and how many batches are done."""
+    """What Spark notes: the offsets that it planned, and how many batches are done."""
 
-    offsets: list[str] = field(default_factory=list)
+    offsets: list[dict[str, Any]] = field(default_factory=list)
     done: int = 0
-
-    def offset(self, batch: int) -> dict[str, Any]:
-        """One of them."""
-        found: dict[str, Any] = json.loads(self.offsets[batch])
-        return found
 
 
 class Query:
@@ -129,33 +120,30 @@ class Query:
         **options: object,
     ) -> None:
         self.checkpoint = checkpoint or Checkpoint()
-        self.proxy = CuttingProxy(broker.process.port, b"\0never") if proxied else None
-        given = source(broker, queue, None if self.proxy is None else self.proxy.port, **options)
+        self.proxy = Proxy(broker.process.port)
+        given = source(broker, queue, self.proxy.port if proxied else None, **options)
         self.reader = QueueStreamReader(read_options(given, streaming=True))
-        self._initial: dict[str, Any] | None = None
 
-    @property
-    def _start(self) -> dict[str, Any]:
-        if self.checkpoint.done:
-            return self.checkpoint.offset(self.checkpoint.done - 1)
-        if self._initial is None:
-            self._initial = json.loads(json.dumps(self.reader.initialOffset()))
-        return self._initial
+    @cached_property
+    def _initial(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(json.dumps(self.reader.initialOffset()))
+        return found
 
     def plan(self, limit: ReadLimit | None = None) -> bool:
         """Ask for the next batch; returns whether there is one."""
         assert len(self.checkpoint.offsets) == self.checkpoint.done, "a batch is to be run first"
-        start = self._start
-        end = self.reader.latestOffset(start, limit or self.reader.getDefaultReadLimit())
-        if json.dumps(end) == json.dumps(start):
+        start = (self.checkpoint.offsets or [self._initial])[-1]
+        end = json.dumps(self.reader.latestOffset(start, limit or self.reader.getDefaultReadLimit()))
+        if end == json.dumps(start):
             return False
-        self.checkpoint.offsets.append(json.dumps(end))
+        self.checkpoint.offsets.append(json.loads(end))
         return True
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the batch that is planned."""
-        end = self.checkpoint.offset(self.checkpoint.done)
-        return rows_of(self.reader, self.reader.partitions(self._start, end))
+        offsets, done = self.checkpoint.offsets, self.checkpoint.done
+        start = (offsets[:done] or [self._initial])[-1]
+        return rows_of(self.reader, self.reader.partitions(start, offsets[done]))
 
     def run(self) -> list[str]:
         """Run the batch that is planned; its bodies."""
@@ -182,15 +170,7 @@ class Query:
 
     def drain(self) -> list[str]:
         """Trigger until there is nothing."""
-        found: list[str] = []
-        while bodies := self.trigger():
-            found += bodies
-        return found
-
-    def kill(self) -> None:
-        """Its connection breaks, and there is no other one."""
-        assert self.proxy is not None
-        self.proxy.close()
+        return [body for bodies in iter(self.trigger, []) for body in bodies]
 
 
 @contextmanager
@@ -199,9 +179,8 @@ def query(
 ) -> Iterator[Query]:
     """A query that is stopped in the end."""
     found = Query(broker, queue, checkpoint, **options)
-    try:
-        yield found
-    finally:
-        found.reader.stop()
-        if found.proxy is not None:
-            found.proxy.close()
+    with closing(found.proxy):
+        try:
+            yield found
+        finally:
+            found.reader.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,15 +16,17 @@ if TYPE_CHECKING:
 WAIT_S: Final = 120
 
 
+@dataclass
 class Sink:
-    """What a query wrote, by batch. A batch that runs again, as it may after a stop, has to be the same again."""
+    """What a query wrote, by batch. A batch that runs again, as it may after a stop, has to be the same again.
+    ``meanwhile`` is called when a batch with rows is there.
+    """
 
-    def __init__(self, meanwhile: Callable[[int], object] = lambda _: None) -> None:
-        self.by_id: dict[int, list[Any]] = {}
-        """Rows in order; of batches without rows, too."""
-        self.before: Callable[[], None] = lambda: None
-        """Done once, when the next batch is planned, before its rows are read."""
-        self._meanwhile = meanwhile
+    meanwhile: Callable[[int], object] = lambda _: None
+    by_id: dict[int, list[Any]] = field(default_factory=dict)
+    """Rows in order; of batches without rows, too."""
+    before: Callable[[], None] = lambda: None
+    """Done once, when the next batch is planned, before its rows are read."""
 
     def __call__(self, frame: Any, batch_id: int) -> None:
         before, self.before = self.before, lambda: None
@@ -31,7 +34,7 @@ class Sink:
         rows = sorted(frame.collect(), key=lambda row: int(row.offset))
         assert self.by_id.setdefault(batch_id, rows) == rows
         if rows:
-            self._meanwhile(batch_id)
+            self.meanwhile(batch_id)
 
     @property
     def batches(self) -> list[list[Any]]:
@@ -53,13 +56,13 @@ class Sink:
         return sum(map(len, self.batches))
 
 
+@dataclass
 class Streams:
     """Starts queries that are stopped with the test."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._spark = spark
-        self._folder = folder
-        self.queries: list[StreamingQuery] = []
+    spark: SparkSession
+    folder: Path
+    queries: list[StreamingQuery] = field(default_factory=list)
 
     def start(
         self,
@@ -73,8 +76,8 @@ class Streams:
         """A query of the source with these options, or of another ``frame``."""
         if frame is None:
             texts = {name: str(value) for name, value in options.items()}
-            frame = self._spark.readStream.format("artemis").options(**texts).load()
-        writer = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(self._folder / checkpoint))
+            frame = self.spark.readStream.format("artemis").options(**texts).load()
+        writer = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(self.folder / checkpoint))
         query: StreamingQuery = writer.trigger(**(trigger or {"processingTime": "100 milliseconds"})).start()
         self.queries.append(query)
         return query

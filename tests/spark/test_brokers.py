@@ -18,9 +18,9 @@ from artemis_py.spark.stream.pace import HELD_BYTES_MAX
 from artemis_py.spark.stream.reader import AWAY
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
-from tests.spark.cutting_proxy import cutting
 from tests.spark.live import LiveBroker, live_broker
 from tests.spark.made_log import START_MS, MadeLog
+from tests.spark.proxies import cutting
 from tests.spark.readers import Query, numbers_of, rows_read
 
 WAIT_S = 120.0
@@ -50,7 +50,7 @@ def test_a_broker_that_is_down_ends_a_query_unless_it_is_asked_to_go_on(
     query = Query(url=url, **GOES_ON)
     assert strict.trigger() == query.trigger() == [0, 1, 100, 101]
     old = query.at
-    west.kill()
+    west.process.kill()
     east.send(2, 2)
     with pytest.raises(PipelineError, match="did not answer for 1 s"):
         strict.trigger()
@@ -76,7 +76,7 @@ def test_a_broker_that_is_down_ends_a_query_unless_it_is_asked_to_go_on(
         assert eventually("rows of west", one.trigger, bool, WAIT_S) == wanted
         assert AWAY not in one.reader.reportLatestOffset()
     for broker in two:
-        broker.kill()
+        broker.process.kill()
     with pytest.raises(PipelineError, match="did not answer"):
         rows_read({"url": url, **GOES_ON})
 
@@ -88,7 +88,7 @@ def test_a_planned_batch_has_the_rows_of_a_broker_that_dies(two: tuple[LiveBroke
     for broker, first in ((east, 0), (west, 100)):
         broker.send(first, 2)
     end, shares = query.plan()
-    west.kill()
+    west.process.kill()
     for again in (shares, query.reader.partitions(query.at, end)):
         assert query.read(again) == [0, 1, 100, 101]
     query.at = end
@@ -103,7 +103,7 @@ def test_a_planned_batch_has_the_rows_of_a_broker_that_dies(two: tuple[LiveBroke
 
 def test_a_broker_that_dies_before_its_rows_are_fetched_is_left_out(two: tuple[LiveBroker, LiveBroker]) -> None:
     east, west = two
-    with cutting(west.process.ports["http"], b"Range: bytes", nth=2, at_cut=west.kill) as proxy:
+    with cutting(west.process.ports["http"], b"Range: bytes", nth=2, at_cut=west.process.kill) as proxy:
         query = Query(url=f"{east.url},http://127.0.0.1:{proxy.port}", **GOES_ON)
         for broker, first in ((east, 0), (west, 100)):
             broker.send(first, 2)
@@ -123,7 +123,7 @@ def test_a_batch_that_was_not_fetched_waits_for_its_broker(two: tuple[LiveBroker
     strict = Query(url=url_of(east, west), brokerTimeoutSeconds="1")
     west.send(100, 1, size_bytes=HELD_BYTES_MAX)
     end, shares = query.plan()
-    west.kill()
+    west.process.kill()
     again = "Spark repeats a planned batch as it was: start the broker again"
     named = rf"{west.url} did not answer for 1 s .* has the offsets \d+ to {end['west']} of broker west. {again}"
     for reader in (query.reader, strict.reader):
@@ -146,7 +146,7 @@ def test_a_large_batch_becomes_small_ones_whose_rows_are_there(two: tuple[LiveBr
     for broker, first in ((east, 0), (west, 100)):
         broker.send(first, 20, size_bytes=HELD_BYTES_MAX // 10)
     end, shares = query.plan()
-    west.kill()
+    west.process.kill()
     found = query.read(shares)
     assert found == query.read(query.reader.partitions(query.at, end))
     assert 0 < len(found) < 10
@@ -182,9 +182,9 @@ def test_whole_blocks_of_four_brokers_make_no_batch_smaller(tmp_path: Path) -> N
 def test_a_broker_is_taken_out_and_comes_back(tmp_path: Path) -> None:
     logs = {name: MadeLog(tmp_path / name) for name in ("east", "west")}
     for number, log in enumerate(logs.values()):
-        log_id([log.folder])
         log.messages = 100 * number
         log.segment(START_MS)
+        log_id([log.folder])
         log.publish(START_MS, 2)
         log.close()
     both = ",".join(f"{name}={log.folder}" for name, log in logs.items())

@@ -18,16 +18,11 @@ from artemis_py.spark.stream.reader import FROM, LOG, LOST
 from artemis_py.storage.log_id import known_id, log_id
 from tests.spark import readers
 from tests.spark.live import live_broker
-from tests.spark.logs import KINDS, Logs
+from tests.spark.logs import Logs
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import Query, numbers_of, rows_read
 
 stream = partial(readers.stream, columns="broker,value")
-
-
-@pytest.fixture(params=KINDS)
-def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
-    return Logs(tmp_path, request.param)
 
 
 def batch(source: dict[str, str], **options: str) -> list[tuple[str, int]]:
@@ -38,13 +33,13 @@ def of(name: str, *numbers: int) -> list[tuple[str, int]]:
     return [(name, number) for number in numbers]
 
 
-def test_a_broker_with_another_name_goes_on(brokers: Logs, caplog: pytest.LogCaptureFixture) -> None:
-    brokers.send(0, 3, "a", "old")
-    with brokers.source(a="old") as source:
+def test_a_broker_with_another_name_goes_on(logs: Logs, caplog: pytest.LogCaptureFixture) -> None:
+    logs.send(0, 3, "a", "old")
+    with logs.source(a="old") as source:
         offset, seen = stream(source, None)
     assert seen == of("old", 0, 1, 2)
-    brokers.send(3, 2, "a", "new")
-    with brokers.source(a="new") as source, caplog.at_level(logging.WARNING):
+    logs.send(3, 2, "a", "new")
+    with logs.source(a="new") as source, caplog.at_level(logging.WARNING):
         again = Query(**source, columns="broker,value")
         planned = again.reader.partitions(again.at, json.loads(json.dumps(offset)))
         assert again.read(planned) == seen, "a batch that was planned under the old name"
@@ -66,7 +61,6 @@ def test_a_broker_that_is_renamed_while_a_query_runs(tmp_path: Path, caplog: pyt
         broker.send(0, 2)
         query = Query(url=broker.url, cursor="c", columns="broker,value")
         assert query.trigger() == of("old", 0, 1)
-        broker.kill()
         broker.start_again("new")
         broker.send(2, 2)
         with caplog.at_level(logging.WARNING):
@@ -74,16 +68,16 @@ def test_a_broker_that_is_renamed_while_a_query_runs(tmp_path: Path, caplog: pyt
     assert caplog.text.count("broker old is now called new") == 1
 
 
-def test_two_brokers_of_one_name(brokers: Logs) -> None:
-    brokers.send(0, 2, "a", "same")
-    brokers.send(100, 2, "b", "same")
-    found_id = known_id([brokers.folder / "b" / "journal", brokers.folder / "b" / "kept"])
+def test_two_brokers_of_one_name(logs: Logs) -> None:
+    logs.send(0, 2, "a", "same")
+    logs.send(100, 2, "b", "same")
+    found_id = known_id([logs.folder / "b" / "journal", logs.folder / "b" / "kept"])
     assert found_id is not None
     second = f"same@{found_id[:8]}"
     # Directories with one name before them would be one log, so there is none, and their logs say it.
-    first, then = [{"journal": f"{brokers.folder}/{text}"} for text in ("[ab]", f"b*,{brokers.folder}/a*")]
-    with brokers.source(a="same", b="same") as found:
-        source = first if brokers.kind == "journal" else found
+    first, then = [{"journal": f"{logs.folder}/{text}"} for text in ("[ab]", f"b*,{logs.folder}/a*")]
+    with logs.source(a="same", b="same") as found:
+        source = first if logs.kind == "journal" else found
         seen = of("same", 0, 1) + of(second, 100, 101)
         assert batch(source) == seen
         offset, streamed = stream(source, None)
@@ -91,10 +85,10 @@ def test_two_brokers_of_one_name(brokers: Logs) -> None:
         begun = json.dumps({second: offset[second]})
         assert batch(source, startingOffsets=begun) == of("same", 0, 1)
         assert stream(source, None, startingOffsets=begun)[1] == of("same", 0, 1)
-    brokers.send(2, 1, "a", "same")
-    brokers.send(102, 1, "b", "same")
-    with brokers.source(b="same", a="same") as found:
-        source = then if brokers.kind == "journal" else found
+    logs.send(2, 1, "a", "same")
+    logs.send(102, 1, "b", "same")
+    with logs.source(b="same", a="same") as found:
+        source = then if logs.kind == "journal" else found
         assert stream(source, offset)[1] == of("same", 2) + of(second, 102), "whichever comes first"
         alone = {name: text.split(",")[0] for name, text in source.items()}
         with pytest.raises(PipelineError, match=r"of broker same \(log id \w+\), but .* keepRemovedBrokers=true"):
@@ -143,9 +137,9 @@ def test_a_new_log_under_the_name_that_another_one_had(tmp_path: Path) -> None:
         stream(journal(east=new), offset, keepRemovedBrokers="true")
 
 
-def test_one_log_under_two_names_is_not_read_twice(brokers: Logs) -> None:
-    brokers.send(0, 2, "a", "same")
-    with brokers.source(a="same") as source:
+def test_one_log_under_two_names_is_not_read_twice(logs: Logs) -> None:
+    logs.send(0, 2, "a", "same")
+    with logs.source(a="same") as source:
         twice = {name: f"{text},{text.replace('same=', 'other=')}" for name, text in source.items()}
         for read in (batch, lambda one: stream(one, None)):
             with pytest.raises(PipelineError, match=r"are one log, or copies of one: .*name only one of them"):

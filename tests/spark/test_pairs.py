@@ -173,7 +173,7 @@ def test_two_brokers_are_no_pair(tmp_path: Path, fails_on_loss: str) -> None:
             broker.send(0, 3)
         query = Query(url=f"{one.url}|{other.url}", failOnDataLoss=fails_on_loss)
         _, shares = query.plan()
-        one.kill()
+        one.process.kill()
         said = rf"{other.url} has the log .*, but {one.url} had .*: one is no stand-by of the other"
         for broken in (partial(query.read, shares), query.trigger):
             with pytest.raises(PipelineError, match=said):
@@ -217,11 +217,8 @@ def test_a_stream_through_fail_overs_and_fail_backs(
             given = source(live, "orders", maxMessagesPerTrigger=50, includeHeaders="true")
         served, sink = Served(live.process.port, seed), Sink()
         ledger = served.ledger
-        producer = Receipted("plain", served, addresses=["orders"])
         query = streams.start(sink, **given)
-        served.up.set()
-        producer.start()
-        try:
+        with served.by(Receipted("plain", served, ["orders"])):
             for number in range(fail_overs):
                 sink.await_values(sink.count + 20)
                 works = live.process.process
@@ -232,12 +229,9 @@ def test_a_stream_through_fail_overs_and_fail_backs(
                     eventually("a batch", works.poll, lambda code: code is not None, WAIT_S)
                 sink.await_values(sink.count + 20)
                 assert query.isActive, query.exception()
-        finally:
-            served.done.set()
-            producer.join()
         problems = lambda: ledger.problems(delivered(row for rows in sink.batches for row in rows))  # noqa: E731
         eventually("all of them", problems, operator.not_, WAIT_S)
         assert query.isActive
-        assert producer.trouble + ledger.problems(delivered(rows_read(log))) == []
+        assert served.trouble + ledger.problems(delivered(rows_read(log))) == []
         if kind == "queue":
             eventually("an empty queue", lambda: count(live, "orders"), operator.not_, WAIT_S)

@@ -12,18 +12,19 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from artemis_py.spark import lag
 from tests.kit.process import eventually
-from tests.spark.holding_proxy import HoldingProxy, numbers
+from tests.spark.drivers import numbered_query, query
+from tests.spark.kills import children, java_below, started
 from tests.spark.live import LiveBroker, send_many
-from tests.spark.pipeline_kills import children, java_below, started
-from tests.spark.queue_driver import numbered_query, query
+from tests.spark.proxies import HoldingProxy, numbers
 from tests.spark.queue_jobs import attempts, count, held, queue_broker, source, taken
 
 if TYPE_CHECKING:
@@ -35,24 +36,25 @@ BATCH = 20
 MANY = 50
 IN_THE_SECOND = "25"
 PLANNER = "python_streaming_source_runner"
+NOTED = "checkpoint/commits/0"
+"""It is there when Spark has noted that the first batch is done."""
 
 
+@dataclass
 class Running:
     """A query on a queue of its own broker, and what it wrote."""
 
-    def __init__(self, spark: SparkSession, broker: LiveBroker, folder: Path, queue: str = "jobs") -> None:
-        self.spark = spark
-        self.broker = broker
-        self.folder = folder
-        self.queue = queue
-        self.options = source(broker, queue, maxMessagesPerTrigger=BATCH)
-        self.sent: list[int] = []
-        self.started: list[StreamingQuery] = []
+    spark: SparkSession
+    broker: LiveBroker
+    folder: Path
+    options: dict[str, Any]
+    sent: list[int] = field(default_factory=list)
+    started: list[StreamingQuery] = field(default_factory=list)
 
     def send(self, many: int) -> None:
         """As many messages, which are numbers."""
         with self.broker.client() as client:
-            send_many(client, self.queue, len(self.sent), many)
+            send_many(client, self.options["queue"], len(self.sent), many)
         self.sent += range(len(self.sent), len(self.sent) + many)
 
     def hold(self, body: str) -> None:
@@ -70,10 +72,10 @@ class Running:
         self.started.append(query(self.spark, self.folder, self.options).start())
         return self.started[-1]
 
-    def application(self, *more: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    def application(self, name: str = "queue") -> AbstractContextManager[subprocess.Popen[bytes]]:
         """In a Spark of its own."""
-        given = (str(self.folder), json.dumps(self.options), *more)
-        return started("tests.spark.queue_driver", *given, log=self.folder / "driver.log")
+        given = (name, str(self.folder), json.dumps(self.options))
+        return started("tests.spark.drivers", *given, log=self.folder / "driver.log")
 
     def take_the_rest(self, write: Callable[..., DataStreamWriter] = query) -> None:
         """Everything that is there now, and end."""
@@ -88,14 +90,14 @@ class Running:
 
     def await_rows(self) -> None:
         """Wait until every message is a row and gone; each is there once."""
-        eventually("nothing is left", lambda: count(self.broker, self.queue), lambda left: left == 0, WAIT_S)
+        eventually("nothing is left", lambda: count(self.broker, self.options["queue"]), lambda left: left == 0, WAIT_S)
         assert self.rows() == self.sent
 
 
 @pytest.fixture
 def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
     with queue_broker(tmp_path / "broker", file_bytes="1M") as broker:
-        found = Running(spark, broker, tmp_path)
+        found = Running(spark, broker, tmp_path, source(broker, "jobs", maxMessagesPerTrigger=BATCH))
         yield found
         (tmp_path / "hold").unlink(missing_ok=True)
         for one in found.started:
@@ -115,7 +117,7 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
         running.await_held()
         broker = running.broker
         assert (count(broker, "jobs"), held(broker, "jobs")) == (MANY - BATCH, BATCH), "the first batch is done"
-        os.kill(java_below(process.pid), signal.SIGKILL)
+        os.kill(java_below(process.pid)[0], signal.SIGKILL)
         eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
         assert count(broker, "jobs") == MANY - BATCH
         assert not attempts(broker, "jobs"), "what plans the query has left in good order"
@@ -156,7 +158,6 @@ def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) ->
     running.hold(str(MANY + BATCH))
     running.send(MANY)
     running.await_held()
-    running.broker.kill()
     running.broker.start_again()
     eventually("they are held again", lambda: held(running.broker, "jobs"), bool, WAIT_S)
     (running.folder / "hold").unlink()
@@ -166,7 +167,7 @@ def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) ->
 
 def test_leases_that_end_in_a_long_batch(running: Running) -> None:
     """Somebody else has a message by then. The acknowledgement that comes late counts under sublet."""
-    running.queue = running.options["queue"] = "leased"
+    running.options["queue"] = "leased"
     running.send(BATCH)
     running.hold("7")
     first = running.start()
@@ -199,10 +200,9 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
             eventually("it plans", partial(planners_below, process.pid), bool, WAIT_S)
             for _ in range(rng.randrange(4)):
                 time.sleep(rng.uniform(0.05, 2))  # any moment of its work, whatever it does then
-                running.broker.kill()
                 running.broker.start_again()
             time.sleep(rng.uniform(0, 4))  # any moment, as above
-            those = rng.choice([{java_below(process.pid)}, planners_below(process.pid), {process.pid}])
+            those = rng.choice([{*java_below(process.pid)}, planners_below(process.pid), {process.pid}])
             for one in those:
                 os.kill(one, signal.SIGKILL)
             time.sleep(rng.uniform(0, 2))  # how long nobody reads
@@ -220,11 +220,6 @@ def runs(folder: Path) -> list[tuple[int, list[int]]]:
     return [(number, sorted(rows)) for number, rows in map(json.loads, lines)]
 
 
-def is_noted(folder: Path, number: int) -> bool:
-    """Does the checkpoint say that a batch is done?"""
-    return (folder / "checkpoint" / "commits" / str(number)).exists()
-
-
 @pytest.mark.takes_turns("what is killed under a queue")
 @pytest.mark.parametrize("noted", [False, True], ids=["written", "noted"])
 def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted: bool) -> None:
@@ -233,7 +228,7 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
     again. The other one does, under its number, so the sink has each row once.
     """
     broker, folder, sent = running.broker, running.folder, running.sent
-    running.queue = running.options["queue"] = "leased"
+    running.options["queue"] = "leased"
     running.send(BATCH)
     with closing(HoldingProxy(broker.process.port)) as proxy:
         running.options |= {"stompUrl": f"tcp://127.0.0.1:{proxy.port}", "brokerTimeoutSeconds": "600"}
@@ -241,10 +236,10 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
         with running.application("numbered") as process:
             eventually("the end of a batch", lambda: proxy.acks or (folder / "held").exists(), bool, WAIT_S)
             assert runs(folder) == [(0, sent[:BATCH])], "its output is there"
-            assert (bool(proxy.acks), is_noted(folder, 0)) == (noted, noted)
+            assert (bool(proxy.acks), (folder / NOTED).exists()) == (noted, noted)
             proxy.hold()
             planners = planners_below(process.pid)
-            os.kill(java_below(process.pid), signal.SIGKILL)
+            os.kill(java_below(process.pid)[0], signal.SIGKILL)
             eventually("nobody waits", lambda: planners_below(1) & planners, lambda seen: not seen, WAIT_S)
         (running.folder / "hold").unlink()
         assert proxy.acks == ([sorted(proxy.deliveries)] if noted else [])
@@ -278,12 +273,12 @@ def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(running: R
         first = running.start()
         eventually("an ACK is on its way", lambda: proxy.acks, bool, WAIT_S)
         assert running.rows() == running.sent[:BATCH], "the output is there"
-        assert is_noted(running.folder, 0)
-        broker.kill()
+        assert (running.folder / NOTED).exists()
         broker.start_again()
         eventually("another one is", lambda: proxy.acks[1:], bool, WAIT_S)
         assert proxy.acks == 2 * [sorted(proxy.deliveries)]
         assert count(broker, "jobs") == MANY
-        proxy.let_pass()
+        proxy.lets_pass = True
+        proxy.drop()
         running.await_rows()
         assert first.isActive

@@ -4,7 +4,6 @@ what becomes of it when connections, processes and the broker are gone.
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from collections.abc import Iterator
@@ -16,19 +15,16 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import unpacked
-from tests.kit.process import eventually
-from tests.spark.cutting_proxy import cutting
+from tests.kit.process import eventually, for_the_module
 from tests.spark.live import LiveBroker
+from tests.spark.proxies import cutting
 from tests.spark.queue_jobs import attempts, count, empty, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
 """Of an ordinary consumer that gets what comes back before the stream does."""
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
-    with queue_broker(tmp_path_factory.mktemp("queues")) as broker:
-        yield broker
+shared = for_the_module(queue_broker)
 
 
 @pytest.fixture
@@ -69,7 +65,7 @@ def test_a_row_is_that_of_the_log(broker: LiveBroker) -> None:
     with query(broker, includeHeaders="true") as stream:
         assert stream.plan()
         (row,) = stream.rows()
-        end = stream.checkpoint.offset(0)
+        end = stream.checkpoint.offsets[0]
         assert [row["offset"]] == unpacked(end["#queue"]["bookmarks"])
         assert (row["value"], row["key"], row["priority"], row["address"]) == (b"body", b"g", 7, "jobs")
         assert (row["queues"], row["user"], row["broker"]) == (["jobs"], "ann", "e2e")
@@ -236,7 +232,7 @@ def test_the_lag_is_what_waits_on_the_queue(broker: LiveBroker) -> None:
         assert stream.plan()
         told = stream.reader.reportLatestOffset()
         assert told["#lag"] == {"e2e": {"messages": 20}}
-        assert told["e2e"] >= stream.checkpoint.offset(0)["e2e"]
+        assert told["e2e"] >= stream.checkpoint.offsets[0]["e2e"]
 
 
 # ---- ends ----------------------------------------------------------------------------------------
@@ -307,7 +303,7 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
         assert stream.trigger() == sent[:4]
         assert stream.plan()
         first = stream.run()
-        stream.kill()
+        stream.proxy.close()
         checkpoint = stream.checkpoint
         broker.send(10, 3, "jobs")
         with query(broker, checkpoint=checkpoint, maxMessagesPerTrigger=100) as again:
@@ -328,7 +324,7 @@ def test_a_batch_that_others_took_meanwhile_runs_again_all_the_same(broker: Live
     sent = broker.send(0, 6, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.plan()
-        stream.kill()
+        stream.proxy.close()
         with broker.client() as client:
             taken(client, "jobs", 2)
             taken_by_others = count(broker, "jobs")
@@ -343,7 +339,7 @@ def test_killed_between_the_end_of_a_batch_and_its_acknowledgement(broker: LiveB
     sent = broker.send(0, 10, "jobs")
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         stream.trigger()
-        stream.kill()
+        stream.proxy.close()
         assert count(broker, "jobs") == 10
         with query(broker, checkpoint=stream.checkpoint) as again:
             assert again.drain() == sent[4:]
@@ -355,7 +351,7 @@ def test_killed_after_planning_what_spark_did_not_note(broker: LiveBroker) -> No
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         stream.trigger()
         assert stream.plan()
-        stream.kill()
+        stream.proxy.close()
         stream.checkpoint.offsets.pop()
         with query(broker, checkpoint=stream.checkpoint) as again:
             assert again.drain() == sent[4:]
@@ -378,7 +374,7 @@ def test_nothing_new_at_a_restart_is_no_row(broker: LiveBroker) -> None:
         stream.trigger()
         checkpoint = stream.checkpoint
     with query(broker, checkpoint=checkpoint) as again:
-        end = checkpoint.offset(0)
+        end = checkpoint.offsets[0]
         assert again.reader.partitions(end, end) == []
 
 
@@ -390,7 +386,6 @@ def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker, queue: str) -> 
     sent = broker.send(0, 10, queue)
     with query(broker, queue, maxMessagesPerTrigger=4, proxied=True) as stream:
         assert stream.plan()
-        assert stream.proxy is not None
         stream.proxy.drop()
         eventually("they are held again", lambda: held(broker, queue), lambda seen: seen == 4)
         assert stream.run() == sent[:4]
@@ -405,7 +400,6 @@ def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker)
     with query(broker, proxied=True) as stream, broker.client() as client:
         assert stream.plan()
         assert stream.run() == ["0", "1", "2", "3"]
-        assert stream.proxy is not None
         link = stream.called_before(0)
         with link.changed:  # so that it does not connect before the other one has them
             stream.proxy.drop()
@@ -450,7 +444,6 @@ def test_a_broker_that_is_killed_in_a_batch(own: LiveBroker) -> None:
         assert stream.trigger() == sent[:4]
         assert stream.plan()
         assert stream.run() == sent[4:8]
-        own.kill()
         own.start_again()
         eventually("they are held again", lambda: held(own, "jobs"), lambda seen: seen == 4)
         stream.finish()
@@ -464,13 +457,11 @@ def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> 
     with query(own, "paged", maxMessagesPerTrigger=40) as stream:
         first = stream.trigger()
         assert len(first) > 20
-        own.kill()
         own.start_again()
         eventually("a batch", stream.plan, bool)
-        kept = unpacked(stream.checkpoint.offset(1)["#queue"]["kept"])
+        kept = unpacked(stream.checkpoint.offsets[1]["#queue"]["kept"])
         assert kept, "they are in pages, and the broker has only noted what is to become of them"
-        own.kill()  # and forgets that
-        own.start_again()
+        own.start_again()  # and forgets that
         got = first
         while len(got) < 60:
             got += stream.trigger()
@@ -485,7 +476,7 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
     with query(own) as stream:
         assert stream.plan()
         assert stream.run() == sent
-        own.kill()
+        own.process.kill()
         for name in ("journal", "bindings", "kept", "paging", "large"):
             shutil.rmtree(own.folder / name, ignore_errors=True)
         own.start_again()
@@ -503,7 +494,6 @@ def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFi
         assert stream.plan()
         assert stream.run() == sent[:4]
         checkpoint = stream.checkpoint
-        own.kill()
         own.start_again("new")
         with caplog.at_level(logging.WARNING):
             stream.finish()
@@ -511,7 +501,7 @@ def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFi
     assert caplog.text.count("broker e2e is now called new") == 1
     with query(own, checkpoint=checkpoint, maxMessagesPerTrigger=4) as again, caplog.at_level(logging.WARNING):
         assert again.drain() == sent[4:]
-        assert {name for name in checkpoint.offset(-1) if not name.startswith("#")} == {"e2e"}
+        assert {name for name in checkpoint.offsets[-1] if not name.startswith("#")} == {"e2e"}
         assert count(own, "jobs") == 0
     assert caplog.text.count("broker e2e is now called new") == 2
 
@@ -520,7 +510,7 @@ def test_a_broker_that_stays_away_is_an_error(own: LiveBroker) -> None:
     own.send(0, 3, "jobs")
     with query(own, brokerTimeoutSeconds=1) as stream:
         stream.trigger()
-        own.kill()
+        own.process.kill()
         with pytest.raises(PipelineError, match="did not answer for 1 s"):
             stream.plan()
 
@@ -570,7 +560,7 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
         eventually("a batch", stream.plan, bool)
         assert stream.run() == ["4"]
         marks = sorted(int(message.header("bookmark") or 0) for message in others)
-        assert unpacked(stream.checkpoint.offset(1)["#queue"]["kept"]) == marks[:3]
+        assert unpacked(stream.checkpoint.offsets[1]["#queue"]["kept"]) == marks[:3]
         stream.finish()
         checkpoint = stream.checkpoint
     with query(broker, "strict", checkpoint) as again, broker.client() as client:
@@ -612,7 +602,7 @@ def test_a_checkpoint_of_something_else(broker: LiveBroker) -> None:
         checkpoint = stream.checkpoint
     with query(broker, "leased", checkpoint) as other, pytest.raises(PipelineError, match="is of queue jobs"):
         other.plan()
-    checkpoint.offsets[0] = json.dumps({"e2e": 5, "#log": {}})
+    checkpoint.offsets[0] = {"e2e": 5, "#log": {}}
     with query(broker, "jobs", checkpoint) as other, pytest.raises(PipelineError, match="that reads the log"):
         other.plan()
 

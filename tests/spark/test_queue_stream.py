@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from artemis_py.spark import lag
-from tests.kit.process import eventually
+from tests.kit.process import eventually, for_the_module
 from tests.spark.live import LiveBroker
 from tests.spark.queue_jobs import count, empty, held, queue_broker, source, taken
 from tests.spark.streams import WAIT_S, Sink, Streams
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
-    with queue_broker(tmp_path_factory.mktemp("queue-streams")) as broker:
-        yield broker
+shared = for_the_module(queue_broker)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from artemis_py.spark import register, session
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import added, bodies, crashing_broker, drained, url_of
+from tests.spark.drivers import lines_query, put
 from tests.spark.faulty import STEPS, FaultySource
-from tests.spark.stream_driver import put, query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -185,17 +184,17 @@ def test_a_shuffle_that_hands_rows_over_in_another_order(
 @pytest.mark.takes_turns("the long streams")
 def test_each_batch_of_a_stream(spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str) -> None:
     """Then a batch whose end Spark forgot: it runs again with the same id and range, and publishes nothing."""
-    start = partial(query, spark, tmp_path, url_of(sink_broker), place)
+    given = {"url": url_of(sink_broker), "address": place}
     for number in range(3):
         put(tmp_path, f"f{number}", [f"{number}-{line}" for line in range(50)])
-    stream = start().start()
+    stream = lines_query(spark, tmp_path, given).start()
     stream.processAllAvailable()
     stream.stop()
     assert added(sink_broker, place) == 150
     commits = sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     commits[-1].unlink()
     commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
-    stream = start().start()
+    stream = lines_query(spark, tmp_path, given).start()
     put(tmp_path, "f3", ["3-0"])
     stream.processAllAvailable()
     stream.stop()
@@ -208,10 +207,11 @@ def test_tasks_of_a_stream_that_fail(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path, place: str
 ) -> None:
     spark.dataSource.register(FaultySource)
-    start = partial(query, spark, tmp_path, url_of(sink_broker), place)
+    given = {"url": url_of(sink_broker), "address": place}
     for number in range(2):
         put(tmp_path, f"f{number}", [f"{number}-{line}" for line in range(50)])
-    stream = start("artemis_faulty", publishId=f"after RECEIPT.kill.{place}").start()
+    given["publishId"] = f"after RECEIPT.kill.{place}"
+    stream = lines_query(spark, tmp_path, given, "artemis_faulty").start()
     stream.processAllAvailable()
     stream.stop()
     assert added(sink_broker, place) == 100
@@ -222,13 +222,13 @@ def test_a_stream_that_ends_with_an_error_goes_on_when_it_is_started_again(
     spark: SparkSession, sink_broker: BrokerProcess, tmp_path: Path
 ) -> None:
     """One task of the batch has published, the other found the address full, in every attempt."""
-    start = partial(query, spark, tmp_path, url_of(sink_broker), "fails.stream")
+    given = {"url": url_of(sink_broker), "address": "fails.stream"}
     put(tmp_path, "f0", [str(number) for number in range(8)])
-    stream = start().start()
+    stream = lines_query(spark, tmp_path, given).start()
     with pytest.raises(Exception, match=r"Address fails\.stream is full: consume messages"):
         stream.processAllAvailable()
     first = bodies(drained(sink_broker, "fails.stream", 4))
-    stream = start().start()
+    stream = lines_query(spark, tmp_path, given).start()
     stream.processAllAvailable()
     stream.stop()
     assert sorted(first + bodies(drained(sink_broker, "fails.stream", 4))) == [str(number) for number in range(8)]
@@ -258,7 +258,8 @@ def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: P
     """The sink waits for it to come back, and repeats what was not confirmed."""
     with crashing_broker(tmp_path) as crashing:
         (tmp_path / "in").mkdir()
-        stream = query(spark, tmp_path, url_of(crashing.process), place).start()
+        given = {"url": url_of(crashing.process), "address": place}
+        stream = lines_query(spark, tmp_path, given).start()
         lines: list[str] = []
         for number in range(6):
             batch = [f"{number}-{line}" for line in range(1000)]
@@ -267,7 +268,6 @@ def test_a_broker_that_is_killed_under_a_stream(spark: SparkSession, tmp_path: P
                 before = added(crashing.process, place)
                 put(tmp_path, f"f{number}", batch)
                 crashing.process.eventually("more", lambda: added(crashing.process, place), lambda seen: seen > before)  # noqa: B023
-                crashing.kill()
                 crashing.start_again()
             else:
                 put(tmp_path, f"f{number}", batch)

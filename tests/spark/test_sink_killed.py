@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from contextlib import AbstractContextManager
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kit.process import BrokerProcess, eventually, kill_group
-from tests.spark.brokers import bodies, crashing_broker, drained
-from tests.spark.cutting_proxy import cutting
-from tests.spark.pipeline_kills import started
-from tests.spark.stream_driver import put, query
+from tests.spark.brokers import bodies, crashing_broker, drained, url_of
+from tests.spark.drivers import lines_query, put
+from tests.spark.kills import started
+from tests.spark.proxies import cutting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +26,8 @@ LINES = 600
 
 def application(folder: Path, port: int, address: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """The driver's process; it and all that it starts are gone in the end."""
-    arguments = (str(folder), f"tcp://127.0.0.1:{port}", address)
-    return started("tests.spark.stream_driver", *arguments, log=folder / "driver.log")
+    options = {"url": f"tcp://127.0.0.1:{port}", "address": address}
+    return started("tests.spark.drivers", "lines", str(folder), json.dumps(options), log=folder / "driver.log")
 
 
 def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
@@ -51,8 +52,8 @@ def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nt
 
 def finish(spark: SparkSession, folder: Path, broker: BrokerProcess, address: str) -> None:
     """Starts the query again, from its checkpoint, and lets it publish what is left."""
-    again = query(spark, folder, f"tcp://127.0.0.1:{broker.port}", address).trigger(availableNow=True).start()
-    assert again.awaitTermination(90)
+    options = {"url": url_of(broker), "address": address}
+    assert lines_query(spark, folder, options).trigger(availableNow=True).start().awaitTermination(90)
 
 
 @pytest.mark.timeout(180)
@@ -88,7 +89,6 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
                 nth = rng.randrange(1, 12 * (50 if word == b"SEND" else 1))
                 killed_at(tmp_path, crashing.process, place, word, nth, from_broker=from_broker)
             if rng.random() < 0.5:
-                crashing.kill()
                 crashing.start_again()
         finish(spark, tmp_path, crashing.process, place)
         assert sorted(bodies(drained(crashing.process, place, len(lines)))) == sorted(lines)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.kit.client import connected
 from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, BrokerProcess, eventually, running
 from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of
-from tests.spark.cutting_proxy import cutting
+from tests.spark.proxies import cutting
 
 ROWS = [f"row-{number:04}" for number in range(100)]
 SCHEMA = t.StructType([t.StructField("value", t.StringType())])
@@ -42,12 +43,6 @@ def published(plan: SendPlan, task_id: str | None = None, rows: list[str] = ROWS
     return publish([pa.record_batch({"value": rows})], plan, task_id or str(uuid.uuid4()))
 
 
-def in_thread(work: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread
-
-
 @contextmanager
 def answering(*answers: bytes) -> Iterator[int]:
     """A server that takes what comes and says this, one answer for each connection; gives its port."""
@@ -62,7 +57,7 @@ def answering(*answers: bytes) -> Iterator[int]:
                     while client.recv(65536):
                         pass
 
-        in_thread(serve)
+        threading.Thread(target=serve, daemon=True).start()
         yield listener.getsockname()[1]
 
 
@@ -102,11 +97,9 @@ def test_another_order_over_several_transactions_is_an_error(sink_broker: Broker
 def test_two_attempts_at_once(sink_broker: BrokerProcess, place: str) -> None:
     """Speculation, or an executor that was given up and still runs."""
     plan = plan_for(sink_broker.port, place, rowsPerTransaction="1")
-    results: list[Published] = []
-    threads = [in_thread(lambda: results.append(published(plan, "twins"))) for _ in range(2)]
-    for thread in threads:
-        thread.join(30)
-    assert sum(one.duplicates for one in results) == 100
+    with ThreadPoolExecutor(2) as pool:
+        results = [pool.submit(published, plan, "twins") for _ in range(2)]
+        assert sum(one.result(30).duplicates for one in results) == 100
     assert sorted(bodies(drained(sink_broker, place, 100))) == ROWS
 
 
@@ -157,12 +150,11 @@ def test_a_broker_that_says_nothing_is_an_error_after_a_time() -> None:
 
 def test_a_broker_that_comes_up_late(tmp_path: Path, place: str) -> None:
     port = free_port()
-    results: list[Published] = []
-    thread = in_thread(lambda: results.append(published(plan_for(port, place))))
-    with running(journalled(tmp_path, stomp_port=port), tmp_path) as broker:
-        thread.join(20)
-        assert [one.rows for one in results] == [100]
-        assert bodies(drained(broker, place, 100)) == ROWS
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(published, plan_for(port, place))
+        with running(journalled(tmp_path, stomp_port=port), tmp_path) as broker:
+            assert done.result(20).rows == 100
+            assert bodies(drained(broker, place, 100)) == ROWS
 
 
 def test_a_login_that_is_refused() -> None:
@@ -227,13 +219,12 @@ def test_a_full_address_with_fail_is_an_error(sink_broker: BrokerProcess) -> Non
 
 def test_a_full_address_with_block_is_waited_for(sink_broker: BrokerProcess) -> None:
     plan = plan_for(sink_broker.port, "blocks.a", rowsPerTransaction="3")
-    results: list[Published] = []
-    thread = in_thread(lambda: results.append(published(plan, "block")))
-    eventually("the address is full", lambda: added(sink_broker, "blocks.a"), lambda count: count == 6)
-    with connected(sink_broker.port) as client:
-        assert bodies(taken(client, "blocks.a", 100)) == ROWS
-    thread.join(20)
-    assert [one.rows for one in results] == [100]
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(published, plan, "block")
+        eventually("the address is full", lambda: added(sink_broker, "blocks.a"), lambda count: count == 6)
+        with connected(sink_broker.port) as client:
+            assert bodies(taken(client, "blocks.a", 100)) == ROWS
+        assert done.result(20).rows == 100
 
 
 def test_a_full_address_with_block_is_an_error_after_a_time(sink_broker: BrokerProcess) -> None:
@@ -255,7 +246,6 @@ def test_nothing_is_doubled_over_a_restart_of_the_broker(tmp_path: Path, place: 
     """Its ids are in the journal: it is killed between two attempts of a task."""
     with crashing_broker(tmp_path) as crashing:
         published(plan_for(crashing.process.port, place), "kept", ROWS[:60])
-        crashing.kill()
         crashing.start_again()
         done = published(plan_for(crashing.process.port, place), "kept", [*ROWS[:60], "one more"])
         assert (done.transactions, done.duplicates) == (3, 2)

@@ -85,7 +85,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     client.ask("SEND", {"destination": "/topic/paged", "persistent": "true"}, b"%d" % number * 300)
                 if life != 1:
                     client.ask("UNSUBSCRIBE", {"id": "4", "durable-subscription-name": f"for{life}"})
-            broker.kill()
             broker.start_again()
     return folder
 
@@ -154,9 +153,9 @@ def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.Monk
                 send_many(client, "paged", 0, count, 600)
                 if count < 62:
                     client.ask("UNSUBSCRIBE", {"id": "1"})
-                broker.kill()
+                broker.process.kill()
             broker.start_again()
-        broker.kill()
+        broker.process.kill()
     there = [row for row in rows_in(tmp_path, "pages") if row["droppedAt"] is None]
     assert 20 < sum(row["messages"] for row in there) < 62
     monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)

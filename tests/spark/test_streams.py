@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import urllib.request
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,12 @@ from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read.plan import ranges
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
-from tests.kit.process import eventually
+from tests.kit.http import ask
+from tests.kit.process import eventually, for_the_module
+from tests.spark.drivers import query
+from tests.spark.kills import java_below, started
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.spark.pipeline_kills import java_below, started
-from tests.spark.queue_driver import query
 from tests.spark.readers import Query
 from tests.spark.streams import WAIT_S, Sink, Streams, await_progress
 
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
-    with live_broker(tmp_path_factory.mktemp("streams")) as broker:
-        yield broker
-
-
-def numbers(*span: int) -> list[str]:
-    return [*map(str, range(*span))]
+broker = for_the_module(live_broker)
 
 
 def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, streams: Streams, place: str) -> None:
@@ -53,7 +46,7 @@ def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, str
         send_many(client, place, 60, 20)
         streams.start(sink, **options)
         sink.await_values(70)
-    assert sink.values == numbers(10, 80)
+    assert [int(value) for value in sink.values] == [*range(10, 80)]
 
 
 def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: str) -> None:
@@ -75,8 +68,7 @@ def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: s
 
 def durable_lsn(broker: LiveBroker) -> int:
     """Where the log ends now."""
-    with urllib.request.urlopen(f"{broker.url}/log") as answer:
-        return int(json.load(answer)["durable_lsn"])
+    return int(ask(broker.process.ports["http"], "GET", "/log").json["durable_lsn"])
 
 
 @pytest.mark.takes_turns("the long streams")
@@ -90,7 +82,7 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
             eventually("looked at", lambda: lag(query)["e2e"].latest or 0, durable_lsn(broker).__le__, WAIT_S)
             send_many(client, place, number, 1)
             sink.await_values(number + 1)
-    assert sink.values == numbers(5)
+    assert [int(value) for value in sink.values] == [*range(5)]
     assert all(rows for number, rows in sink.by_id.items() if number)  # Spark's first one is always run
     eventually("nothing is left", lambda: lag(query)["e2e"].offsets, lambda seen: seen == 0, WAIT_S)
     assert json.loads(await_progress(query)["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
@@ -98,23 +90,19 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
 
 @pytest.mark.takes_turns("the long streams")
 def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, place: str) -> None:
-    def cursor() -> dict[str, Any]:
-        with urllib.request.urlopen(f"{broker.url}/log/cursors/{place}") as answer:
-            found: dict[str, Any] = json.load(answer)
-            return found
-
     sink = Sink()
+    cursor = partial(ask, broker.process.ports["http"], "GET", f"/log/cursors/{place}")
     options = {"url": broker.url, "subscribe": place, "startingOffsets": "earliest", "cursor": place}
     with broker.client() as client:
         send_many(client, place, 0, 5)
         streams.run(sink, **options)
-        begun = cursor()
+        begun = cursor().json
         assert begun["holds"]
         assert begun["lsn"] < sink.batches[0][0].offset
         send_many(client, place, 5, 5)
         streams.run(sink, **options)
-    assert sink.values == numbers(10)
-    assert sink.batches[0][-1].offset <= cursor()["lsn"] < sink.batches[1][0].offset
+    assert [int(value) for value in sink.values] == [*range(10)]
+    assert sink.batches[0][-1].offset <= cursor().json["lsn"] < sink.batches[1][0].offset
 
 
 def test_a_cursor_that_moved_is_no_batch(broker: LiveBroker, place: str) -> None:
@@ -138,7 +126,7 @@ def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, 
         for life in range(3):
             with broker.client() as client:
                 send_many(client, "orders", life * 500, 500)
-                broker.kill()
+                broker.process.kill()
             broker.start_again()
         sink.await_values(1500)
     assert sorted(int(value) for value in sink.values) == list(range(1500))
@@ -154,7 +142,7 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
     with live_broker(tmp_path / "other", name="other") as other, broker.client() as client:
         query = streams.start(sink, url=f"{broker.url},{other.url}", subscribe=place, **options)
         await_progress(query)
-        sink.before = other.kill
+        sink.before = other.process.kill
         with other.client() as its_client:
             send_many(its_client, place, 0, 5)
         sink.await_values(5)
@@ -167,7 +155,7 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
             send_many(its_client, place, 10, 5)
         sink.await_values(15)
         assert query.isActive
-    assert sink.values == numbers(15)
+    assert [int(value) for value in sink.values] == [*range(15)]
 
 
 def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, streams: Streams, place: str) -> None:
@@ -183,30 +171,26 @@ def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, st
 # ---- what is gone --------------------------------------------------------------------------------
 
 
-def overtaken(folder: Path) -> Callable[[], None]:
-    """Four segments of 10 messages each; the function removes the second and the first."""
+def four_segments(folder: Path) -> list[Path]:
+    """Of 10 messages each. Returns the first two."""
     log = MadeLog(folder)
     for _ in range(4):
         log.segment(START_MS)
         log.publish(START_MS, 10)
     log.close()
-
-    def remove() -> None:
-        for number in (1, 2):
-            (folder / f"artemis-journal-{number:012}.log").unlink()
-
-    return remove
+    return sorted(folder.glob("*.log"))[:2]
 
 
 def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> None:
-    remove = overtaken(tmp_path / "log")
+    overtaken = four_segments(tmp_path / "log")
     options: dict[str, Any]
     options = {"journal": tmp_path / "log", "startingOffsets": "earliest", "broker": "b", "maxOffsetsPerTrigger": 5}
     sink = Sink()
 
     def fail(frame: Any, batch_id: int) -> None:
         sink(frame, batch_id)
-        remove()
+        for segment in overtaken:
+            segment.unlink()
         raise RuntimeError("the sink fails once")
 
     query = streams.start(fail, trigger={"availableNow": True}, **options)
@@ -218,10 +202,11 @@ def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> No
 
 
 def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Streams) -> None:
-    remove = overtaken(tmp_path / "log")
+    overtaken = four_segments(tmp_path / "log")
     sink = Sink()
     options = {"journal": tmp_path / "log", "startingOffsets": '{"b": 5}', "broker": "b", "failOnDataLoss": "false"}
-    remove()
+    for segment in overtaken:
+        segment.unlink()
     query = streams.run(sink, **options)
     assert [int(value) for value in sink.values] == list(range(21, 41))
     end = json.loads(await_progress(query)["sources"][0]["endOffset"])
@@ -322,11 +307,11 @@ def test_a_driver_that_is_killed(tmp_path: Path, spark: SparkSession) -> None:
     with live_broker(tmp_path / "broker", file_bytes="1M") as broker:
         broker.send(0, 20_000)
         given = {"url": broker.url, "startingOffsets": "earliest", "subscribe": "orders", "cursor": "killed"}
-        texts = (str(tmp_path), json.dumps({**given, "maxOffsetsPerTrigger": "2000"}))
-        with started("tests.spark.queue_driver", *texts, log=tmp_path / "driver.log") as driver:
+        texts = ("queue", str(tmp_path), json.dumps({**given, "maxOffsetsPerTrigger": "2000"}))
+        with started("tests.spark.drivers", *texts, log=tmp_path / "driver.log") as driver:
             second = tmp_path / "checkpoint" / "offsets" / "1"
             eventually("batches", second.exists, bool, WAIT_S)
-            os.kill(java_below(driver.pid), signal.SIGKILL)
+            os.kill(java_below(driver.pid)[0], signal.SIGKILL)
             driver.wait(WAIT_S)
         rest = query(spark, tmp_path, given).trigger(availableNow=True).start()
         assert rest.awaitTermination(WAIT_S)
