@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -15,17 +16,16 @@ class Killed(BaseException):
 class Life:
     """Ends before so many more steps, ``left``; these methods are its steps."""
 
+    left = -1
+    """It does not end."""
+
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *steps: tuple[type, str]) -> None:
-        self.left = -1
-        """It does not end."""
         for owner, name in steps:
-            monkeypatch.setattr(owner, name, self._mortal(getattr(owner, name)))
+            monkeypatch.setattr(owner, name, partialmethod(_mortal, self, getattr(owner, name)))
 
-    def _mortal(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        def mortal(*given: Any) -> Any:
-            if self.left == 0:
-                raise Killed
-            self.left -= 1
-            return step(*given)
 
-        return mortal
+def _mortal(owner: object, life: Life, step: Callable[..., Any], *given: Any) -> Any:
+    if life.left == 0:
+        raise Killed
+    life.left -= 1
+    return step(owner, *given)

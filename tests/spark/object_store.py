@@ -9,144 +9,115 @@ import hashlib
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from email.message import Message
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Final
+from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[2]
+OBJECTS: Final[dict[str, bytes]] = {}
+"""By ``bucket/key``."""
+PARTS: Final[dict[str, dict[int, bytes]]] = {}
+"""Of uploads that are not completed; before that the object is not there."""
+LOCK: Final = Lock()
+
+Answer = tuple[int, str | bytes, dict[str, str]]
+"""Status, body and headers."""
 
 
-@dataclass
-class Store:
-    """Objects by ``bucket/key``. Uploads in parts are there when they are completed, and not before."""
+def answer(command: str, name: str, query: Mapping[str, str], body: bytes, headers: Message) -> Answer:
+    """What the store does."""
+    upload = query.get("uploadId", "")
+    match command:
+        case "PUT" if upload:
+            PARTS[upload][int(query["partNumber"])] = body
+            return 200, b"", {"ETag": hashlib.md5(body).hexdigest()}
+        case "PUT" if headers.get("If-None-Match") == "*" and name in OBJECTS:
+            return 412, "<Error><Code>PreconditionFailed</Code><Message>It is there</Message></Error>", {}
+        case "PUT":
+            OBJECTS[name] = body
+            return 200, b"", {"ETag": hashlib.md5(body).hexdigest()}
+        case "POST" if "uploads" in query:
+            PARTS[upload := uuid.uuid4().hex] = {}
+            told = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
+            return 200, told, {}
+        case "POST" if upload:
+            OBJECTS[name] = whole = b"".join(part for _, part in sorted(PARTS.pop(upload).items()))
+            tag = f"<ETag>{hashlib.md5(whole).hexdigest()}</ETag>"
+            return 200, f"<CompleteMultipartUploadResult>{tag}</CompleteMultipartUploadResult>", {}
+        case "POST":  # several to delete
+            keys = [one.text or "" for one in ElementTree.fromstring(body).iter() if one.tag.endswith("Key")]
+            for key in keys:
+                OBJECTS.pop(f"{name.rstrip('/')}/{key}", None)
+            deleted = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
+            return 200, f"<DeleteResult>{deleted}</DeleteResult>", {}
+        case "DELETE":
+            OBJECTS.pop(name, None)
+            return 204, b"", {}
+        case _ if "list-type" in query:
+            return 200, listed(name.rstrip("/"), query), {}
+    if name not in OBJECTS:
+        return 404, "<Error><Code>NoSuchKey</Code><Message>It is not there</Message></Error>", {}
+    body = OBJECTS[name]
+    told_of = {"ETag": hashlib.md5(body).hexdigest(), "Last-Modified": formatdate(usegmt=True)}
+    if "Range" not in headers:
+        return 200, body, told_of
+    first, _, last = headers["Range"].removeprefix("bytes=").partition("-")
+    begin = int(first) if first else len(body) - int(last)
+    end = min(int(last) + 1, len(body)) if first and last else len(body)
+    return 206, body[begin:end], {**told_of, "Content-Range": f"bytes {begin}-{end - 1}/{len(body)}"}
 
-    objects: dict[str, bytes] = field(default_factory=dict)
-    parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
-    lock: Lock = field(default_factory=Lock)
+
+def listed(bucket: str, query: Mapping[str, str]) -> str:
+    """What begins with a prefix; what goes on with a delimiter behind it, as folders."""
+    prefix, divider = query.get("prefix", ""), query.get("delimiter", "")
+    folders, found = set(), []
+    for name, body in sorted(OBJECTS.items()):
+        key = name.removeprefix(f"{bucket}/")
+        if key == name or not key.startswith(prefix) or key <= query.get("start-after", ""):
+            continue
+        inside, divided, _ = key.removeprefix(prefix).partition(divider) if divider else (key, "", "")
+        if divided:
+            folders.add(f"{prefix}{inside}{divider}")
+            continue
+        found.append(
+            f"<Contents><Key>{escape(key)}</Key><LastModified>2026-01-31T00:00:00.000Z</LastModified>"
+            f"<ETag>{hashlib.md5(body).hexdigest()}</ETag><Size>{len(body)}</Size></Contents>"
+        )
+    found += [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in sorted(folders)]
+    count = f"<IsTruncated>false</IsTruncated><KeyCount>{len(found)}</KeyCount>"
+    return f"<ListBucketResult>{count}{''.join(found)}</ListBucketResult>"
 
 
 class _Answers(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    store = Store()
-
-    def _asked(self) -> tuple[str, dict[str, str], bytes]:
-        parts = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-        return unquote(parts.path).lstrip("/"), query, self.rfile.read(int(self.headers.get("Content-Length", 0)))
-
-    def _answer(self, code: int, body: bytes = b"", **headers: str) -> None:
-        self.send_response(code)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def _refused(self, code: int, why: str) -> None:
-        self._answer(code, f"<Error><Code>{why}</Code><Message>{why}</Message></Error>".encode())
-
-    def do_PUT(self) -> None:
-        name, query, body = self._asked()
-        with self.store.lock:
-            if "uploadId" in query:
-                self.store.parts[query["uploadId"]][int(query["partNumber"])] = body
-            elif self.headers.get("If-None-Match") == "*" and name in self.store.objects:
-                self._refused(412, "PreconditionFailed")
-                return
-            else:
-                self.store.objects[name] = body
-        self._answer(200, ETag=_tag(body))
-
-    def do_POST(self) -> None:
-        name, query, body = self._asked()
-        with self.store.lock:
-            if "uploads" in query:
-                upload = uuid.uuid4().hex
-                self.store.parts[upload] = {}
-                told = f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
-            elif "uploadId" in query:
-                whole = b"".join(part for _, part in sorted(self.store.parts.pop(query["uploadId"]).items()))
-                self.store.objects[name] = whole
-                told = f"<CompleteMultipartUploadResult><ETag>{_tag(whole)}</ETag></CompleteMultipartUploadResult>"
-            else:  # several to delete
-                keys = [one.text or "" for one in ElementTree.fromstring(body).iter() if one.tag.endswith("Key")]
-                for key in keys:
-                    self.store.objects.pop(f"{name.rstrip('/')}/{key}", None)
-                deleted = "".join(f"<Deleted><Key>{escape(key)}</Key></Deleted>" for key in keys)
-                told = f"<DeleteResult>{deleted}</DeleteResult>"
-        self._answer(200, told.encode())
-
-    def do_DELETE(self) -> None:
-        name, _, _ = self._asked()
-        with self.store.lock:
-            self.store.objects.pop(name, None)
-        self._answer(204)
 
     def do_GET(self) -> None:
-        name, query, _ = self._asked()
-        if "list-type" in query:
-            self._list(name.rstrip("/"), query)
-            return
-        with self.store.lock:
-            body = self.store.objects.get(name)
-        if body is None:
-            self._refused(404, "NoSuchKey")
-            return
-        headers = {"ETag": _tag(body), "Last_Modified": formatdate(usegmt=True)}
-        span = self.headers.get("Range")
-        if span is None:
-            self._answer(200, body, **headers)
-            return
-        first, _, last = span.removeprefix("bytes=").partition("-")
-        begin = int(first) if first else len(body) - int(last)
-        end = min(int(last) + 1, len(body)) if first and last else len(body)
-        self._answer(206, body[begin:end], Content_Range=f"bytes {begin}-{end - 1}/{len(body)}", **headers)
+        parts = urlsplit(self.path)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with LOCK:
+            code, told, headers = answer(self.command, unquote(parts.path).lstrip("/"), query, body, self.headers)
+        told = told if isinstance(told, bytes) else told.encode()
+        self.send_response(code)
+        for name, value in {"Content-Length": str(len(told)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(told)
 
-    do_HEAD = do_GET  # noqa: N815
-
-    def _list(self, bucket: str, query: dict[str, str]) -> None:
-        prefix, divider = query.get("prefix", ""), query.get("delimiter", "")
-        folders, found = set(), []
-        with self.store.lock:
-            objects = sorted(self.store.objects.items())
-        for name, body in objects:
-            key = name.removeprefix(f"{bucket}/")
-            if key == name or not key.startswith(prefix) or key <= query.get("start-after", ""):
-                continue
-            inside, divided, _ = key.removeprefix(prefix).partition(divider) if divider else (key, "", "")
-            if divided:
-                folders.add(f"{prefix}{inside}{divider}")
-                continue
-            found.append(
-                f"<Contents><Key>{escape(key)}</Key><LastModified>2026-01-31T00:00:00.000Z</LastModified>"
-                f"<ETag>{_tag(body)}</ETag><Size>{len(body)}</Size></Contents>"
-            )
-        found += [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in sorted(folders)]
-        told = f"<IsTruncated>false</IsTruncated><KeyCount>{len(found)}</KeyCount>{''.join(found)}"
-        self._answer(200, f"<ListBucketResult>{told}</ListBucketResult>".encode())
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         """Nothing on standard error."""
-
-
-def _tag(body: bytes) -> str:
-    return hashlib.md5(body).hexdigest()
-
-
-def main() -> None:
-    """Says its port, and answers until it is ended."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
-    server.daemon_threads = True
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
 
 
 @contextmanager
@@ -165,4 +136,7 @@ def object_store() -> Iterator[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    main()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
+    server.daemon_threads = True
+    print(server.server_address[1], flush=True)
+    server.serve_forever()

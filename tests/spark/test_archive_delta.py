@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from artemis_py.spark.jobs.archive_delta import DeltaArchive, ObjectFiles, Writt
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError
+from tests.kit.process import for_the_module
 from tests.spark.mortal import Killed, Life
 from tests.spark.object_store import object_store
 
@@ -34,17 +36,12 @@ ADDRESSES = ("orders", "a/b c%20'ü", None)
 """One that is no name of a directory, and none."""
 
 
-class Rows:
+def rows_of(*batches: pa.RecordBatch) -> Any:
     """As much of a DataFrame as ``DeltaPlace.write`` asks of one: its one task runs here."""
-
-    def __init__(self, *batches: pa.RecordBatch) -> None:
-        self._batches = batches
-
-    def mapInArrow(self, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], _schema: str) -> Rows:
-        return Rows(*task(iter(self._batches)))
-
-    def collect(self) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for batch in self._batches for row in batch.to_pylist()]
+    return SimpleNamespace(
+        mapInArrow=lambda task, _schema: rows_of(*task(iter(batches))),
+        collect=lambda: [tuple(row.values()) for batch in batches for row in batch.to_pylist()],
+    )
 
 
 def written(place: DeltaPlace, after: int | None, up_to: int) -> Written:
@@ -56,7 +53,7 @@ def written(place: DeltaPlace, after: int | None, up_to: int) -> Written:
         for lsn in lsns
     ]
     batches = [pa.RecordBatch.from_pylist(rows[at : at + 8], SCHEMA) for at in range(0, len(rows), 8)]
-    return Written(after, place.write(Rows(*batches), PARTITIONS))  # type: ignore[arg-type]
+    return Written(after, place.write(rows_of(*batches), PARTITIONS))
 
 
 def seen(place: DeltaPlace) -> list[int]:
@@ -111,10 +108,7 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.M
     assert killed == 11
 
 
-@pytest.fixture(scope="module")
-def store() -> Iterator[dict[str, str]]:
-    with object_store() as options:
-        yield options
+store = for_the_module(lambda _: object_store())
 
 
 def test_in_an_object_store(store: dict[str, str]) -> None:
@@ -134,9 +128,9 @@ def test_a_store_that_does_not_answer_is_named(store: dict[str, str]) -> None:
         port = taken.getsockname()[1]
     away = {**store, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "max_retries": "0"}
     table, files = DeltaPlace("s3://bucket/away/messages", away), ObjectFiles(DeltaPlace("s3://bucket/away", away))
-    rows = Rows(pa.RecordBatch.from_pylist([{"offset": 1, "broker": "b", "address": "a", "hour": "h"}], SCHEMA))
+    rows = rows_of(pa.RecordBatch.from_pylist([{"offset": 1, "broker": "b", "address": "a", "hour": "h"}], SCHEMA))
     asked: list[Callable[[], Any]] = [
-        table.exists, table.open, lambda: table.write(rows, PARTITIONS),  # type: ignore[arg-type]
+        table.exists, table.open, lambda: table.write(rows, PARTITIONS),
         lambda: files.read(Path("x")), lambda: files.write(Path("x"), {}), lambda: files.remove(Path("x")),
     ]  # fmt: skip
     for ask in asked:

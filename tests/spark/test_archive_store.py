@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,21 +21,17 @@ LOG = [(lsn, f"2026-01-0{1 + lsn // 40}", f"address{lsn % 2}") for lsn in range(
 STEPS = (50, 79)
 
 
-def rows_between(after: int, up_to: int) -> Callable[[Path], None]:
-    """Writes rows of the log as Spark would lay them out; the files are JSON, which the store does not look into."""
-
-    def write(staging: Path) -> None:
-        for lsn, date, address in LOG:
-            if after < lsn <= up_to:
-                folder = staging / "messages" / f"date={date}" / f"address={address}"
-                folder.mkdir(parents=True, exist_ok=True)
-                file = folder / "part-0.parquet"
-                lsns = json.loads(file.read_text()) if file.exists() else []
-                file.write_text(json.dumps([*lsns, lsn]))
-        staging.joinpath("messages").mkdir(exist_ok=True)
-        (staging / "messages" / "_SUCCESS").write_text("")
-
-    return write
+def write_rows(after: int, up_to: int, staging: Path) -> None:
+    """Rows of the log as Spark would lay them out; the files are JSON, which the store does not look into."""
+    for lsn, date, address in LOG:
+        if after < lsn <= up_to:
+            folder = staging / "messages" / f"date={date}" / f"address={address}"
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / "part-0.parquet"
+            lsns = json.loads(file.read_text()) if file.exists() else []
+            file.write_text(json.dumps([*lsns, lsn]))
+    staging.joinpath("messages").mkdir(exist_ok=True)
+    (staging / "messages" / "_SUCCESS").write_text("")
 
 
 def merge(into: Path, partitions: Sequence[Path]) -> None:
@@ -60,7 +57,7 @@ def run(root: Path, told: list[int]) -> None:
     with ParquetArchive(root) as store:
         for end in STEPS:
             if end > store.archived_lsn("a b"):
-                store.add_files("a b", end, rows_between(store.archived_lsn("a b"), end))
+                store.add_files("a b", end, partial(write_rows, store.archived_lsn("a b"), end))
                 told.append(end)
         for partitions in store.small_partitions("messages").values():
             store.merge(partitions, merge)
@@ -120,7 +117,7 @@ def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: p
 def test_compaction_leaves_one_batch_and_other_days_alone(tmp_path: Path) -> None:
     with ParquetArchive(tmp_path) as store:
         for end in (20, 60, 79):
-            store.add_files("a", end, rows_between(store.archived_lsn("a"), end))
+            store.add_files("a", end, partial(write_rows, store.archived_lsn("a"), end))
         small = store.small_partitions("messages", before="2026-01-02")
         assert list(small) == ["2026-01-01"]
         store.merge(small["2026-01-01"], merge)
@@ -161,9 +158,9 @@ def test_what_a_killed_process_still_writes_is_not_taken(tmp_path: Path) -> None
     with pytest.raises(Killed), ParquetArchive(tmp_path) as killed:
         killed.add_files("a", 50, die)
     with ParquetArchive(tmp_path) as store:
-        rows_between(0, 50)(old[0])
-        store.add_files("a", 50, rows_between(0, 50))
-        rows_between(0, 50)(old[0])
+        write_rows(0, 50, old[0])
+        store.add_files("a", 50, partial(write_rows, 0, 50))
+        write_rows(0, 50, old[0])
     assert seen(tmp_path) == [row for row in sorted(LOG) if row[0] <= 50]
     with ParquetArchive(tmp_path):
         assert not old[0].exists()
