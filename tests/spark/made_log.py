@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from artemis_py.message import Account, Head, Message, encode_headers
@@ -25,39 +26,29 @@ START_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 
 
-def message(number: int, address: str, body: bytes, timestamp_ms: int) -> Message:
-    """A persistent message."""
-    block = encode_headers([("destination", address), ("persistent", "true")])
-    return Message(Head(block, address, 4, True, False, "ANYCAST"), body, number, timestamp_ms, 0, Account(), 0)
-
-
+@dataclass
 class MadeLog:
     """Segments of one queue ``q`` (number 3); each batch is written at once and at a time of its own."""
 
-    def __init__(self, folder: Path, *, with_index: bool = True) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self.number = 0
-        self.lsn = 1
-        self.messages = 0
-        self.batches = 0
-        self._with_index = with_index
-        self._path = folder
-        self._data = b""
+    folder: Path
+    with_index: bool = True
+    number: int = 0
+    lsn: int = 1
+    messages: int = 0
+    batches: int = 0
+    _path: Path = field(default_factory=Path, init=False)
+    _data: bytes = field(default=b"", init=False)
 
     def segment(self, now_ms: int) -> Path:
-        """Begin the next one."""
+        """Begin the next one, which tells of the queue."""
         self.close()
         self.number += 1
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._path = self.folder / f"artemis-journal-{self.number:012}.log"
         self._data = encode_file_header(FileHeader(KIND_JOURNAL, self.number, self.lsn, now_ms))
-        self._write(b"")
-        self.batch(now_ms, self.queue)
+        queue = codec.encode_fields({"id": 3, "name": "q", "address": "orders"})
+        self.batch(now_ms, lambda: self.record(QUEUE, queue))
         return self._path
-
-    def queue(self) -> bytes:
-        """Tells of the queue."""
-        return self.record(QUEUE, codec.encode_fields({"id": 3, "name": "q", "address": "orders"}))
 
     def record(self, kind: int, payload: bytes) -> bytes:
         """One record with the next lsn."""
@@ -66,11 +57,13 @@ class MadeLog:
         return record
 
     def sent(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> bytes:
-        """Some messages with numbers as bodies."""
+        """Some persistent messages with numbers as bodies."""
+        block = encode_headers([("destination", address), ("persistent", "true")])
         found = b""
         for _ in range(count):
             self.messages += 1
-            one = message(self.messages, address, body or b"%d" % self.messages, now_ms)
+            head = Head(block, address, 4, True, False, "ANYCAST")
+            one = Message(head, body or b"%d" % self.messages, self.messages, now_ms, 0, Account(), 0)
             found += self.record(MESSAGE, codec.encode_message(Kept(one, self.lsn, [3])))
         return found
 
@@ -79,19 +72,16 @@ class MadeLog:
         self.batches += 1
         records = b"".join(step() for step in steps)
         head = self.record(BATCH, codec.encode_batch(BatchHeader(self.batches, now_ms, self.messages, 3)))
-        self._write(head + records)
+        self._data += head + records
+        self._path.write_bytes(self._data + bytes(1000))
 
     def publish(self, now_ms: int, count: int = 1, address: str = "orders", body: bytes = b"") -> None:
         """A batch of messages."""
         self.batch(now_ms, lambda: self.sent(now_ms, count, address, body))
 
-    def _write(self, more: bytes) -> None:
-        self._data += more
-        self._path.write_bytes(self._data + bytes(1000))
-
     def close(self) -> None:
         """No more comes to this segment."""
-        if self._data and self._with_index:
+        if self._data and self.with_index:
             index = index_of(self._data, self._path.name)
             self._path.with_name(index_name(self._path.name)).write_bytes(encode_index(index.fields()))
         self._data = b""

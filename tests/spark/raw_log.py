@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +57,8 @@ BODIES = st.one_of(
 
 
 @st.composite
-def messages(draw: st.DrawFn) -> Callable[[int], bytes]:
-    """A MESSAGE payload, once its lsn is known."""
+def messages(draw: st.DrawFn) -> Kept:
+    """A message, whose lsn is told from where its record will be."""
     address = draw(st.sampled_from(ADDRESSES))
     headers = [("destination", f"/queue/{address}"), *draw(st.lists(st.tuples(NAMES, TEXTS), max_size=4))]
     if draw(st.booleans()):
@@ -81,21 +80,10 @@ def messages(draw: st.DrawFn) -> Callable[[int], bytes]:
     queues = draw(st.lists(QUEUES, max_size=3, unique=True))
     due = draw(st.sampled_from([0, 0, START_MS + 9]))
     is_copy = draw(st.integers(0, 5)) == 0
-
-    def encode(lsn: int) -> bytes:
-        kept = Kept(message, lsn - 1 if is_copy else lsn, queues, draw_flags)
-        if due:
-            for queue in queues:
-                kept.detail(queue).due_ms = due
-        return codec.encode_message(kept)
-
-    draw_flags = draw(st.sampled_from([0, 0, FLAG_PAGED]))
-    return encode
-
-
-def fixed(payload: bytes) -> Callable[[int], bytes]:
-    """A payload that says the same at every lsn."""
-    return lambda _lsn: payload
+    kept = Kept(message, -1 if is_copy else 0, queues, draw(st.sampled_from([0, 0, FLAG_PAGED])))
+    for queue in queues if due else ():
+        kept.detail(queue).due_ms = due
+    return kept
 
 
 ID_LISTS = st.lists(IDS, min_size=1, max_size=5)
@@ -110,41 +98,37 @@ def _page_settled(queue: int, reason: int, ids: list[int], consumer: int) -> byt
 
 
 REASONS = st.sampled_from(records.REASONS)
-RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
+RECORDS: st.SearchStrategy[tuple[int, bytes | Kept]] = st.one_of(
     st.tuples(st.just(MESSAGE), messages()),
     st.tuples(st.just(MESSAGE), messages()),
-    st.tuples(st.just(SETTLED), st.builds(codec.encode_settled, QUEUES, REASONS, ID_LISTS, CONSUMERS).map(fixed)),
-    st.tuples(st.just(DELIVERED), st.builds(codec.encode_ids, QUEUES, ID_LISTS, CONSUMERS).map(fixed)),
-    st.tuples(st.just(DUE), st.builds(codec.encode_ids, QUEUES, ID_LISTS).map(fixed)),
+    st.tuples(st.just(SETTLED), st.builds(codec.encode_settled, QUEUES, REASONS, ID_LISTS, CONSUMERS)),
+    st.tuples(st.just(DELIVERED), st.builds(codec.encode_ids, QUEUES, ID_LISTS, CONSUMERS)),
+    st.tuples(st.just(DUE), st.builds(codec.encode_ids, QUEUES, ID_LISTS)),
     st.tuples(
         st.just(ATTEMPTED),
         st.builds(
             codec.encode_attempted, QUEUES, IDS, st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(CAUSES)
-        ).map(fixed),
+        ),
     ),
     st.tuples(
         st.just(PAGE_SETTLED),
-        st.builds(_page_settled, QUEUES, st.integers(0, len(records.REASONS) - 1), ID_LISTS, CONSUMERS).map(fixed),
+        st.builds(_page_settled, QUEUES, st.integers(0, len(records.REASONS) - 1), ID_LISTS, CONSUMERS),
     ),
     st.tuples(
         st.just(PAGE_PURGED),
         st.builds(
             codec.PagePurged, QUEUES, st.just(1), st.just(2), st.just((3, 4)), st.just(50), REASONS,
             st.integers(0, 99), st.integers(0, 9999),
-        )
-        .map(codec.encode_page_purged)
-        .map(fixed),
+        ).map(codec.encode_page_purged),
     ),
     st.tuples(
         st.just(PAGE_ATTEMPTED),
         st.builds(
             codec.PageAttempted, QUEUES, st.just(1), st.just(2), st.just(3), st.sampled_from([0, 7]),
             st.integers(1, 9), st.just(0), CONSUMERS, st.sampled_from(CAUSES),
-        )
-        .map(codec.encode_page_attempted)
-        .map(fixed),
+        ).map(codec.encode_page_attempted),
     ),
-    st.tuples(st.just(ORIGIN), CLIENTS.map(codec.encode_origin).map(fixed)),
+    st.tuples(st.just(ORIGIN), CLIENTS.map(codec.encode_origin)),
     st.tuples(
         st.just(REFUSED),
         st.builds(
@@ -152,9 +136,9 @@ RECORDS: st.SearchStrategy[tuple[int, Callable[[int], bytes]]] = st.one_of(
                 {"address": address, "policy": "drop", "session": session, "count": count, "bytes": count * 7}
             ),
             st.sampled_from(ADDRESSES), CLIENTS, st.integers(1, 9),
-        ).map(fixed),
+        ),
     ),
-    st.tuples(st.just(99), st.binary(max_size=20).map(fixed)),
+    st.tuples(st.just(99), st.binary(max_size=20)),
 )  # fmt: skip
 
 
@@ -179,8 +163,10 @@ def files(draw: st.DrawFn) -> RawFile:
             st.lists(st.one_of(RECORDS.map(lambda one: [one]), st.lists(RECORDS, max_size=3)), max_size=4)
         ):
             inner: list[bytes] = []
-            for kind, payload in grouped:
-                inner.append(encode_record(kind, lsn, payload(lsn)))
+            for kind, told in grouped:
+                if isinstance(told, Kept):
+                    told.lsn += lsn
+                inner.append(encode_record(kind, lsn, codec.encode_message(told) if isinstance(told, Kept) else told))
                 lsn += 1
             if len(grouped) != 1:
                 if draw(st.booleans()):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -37,15 +38,9 @@ def traffic(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[di
             lambda address, count: log.publish(START_MS, count, address),
         )
         return
-    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
-        sent = 0
-
-        def send(address: str, count: int) -> None:
-            nonlocal sent
-            send_many(client, address, sent + 1, count)
-            sent += count
-
-        yield {"url": broker.url}, send
+    sent: list[str] = []
+    with live_broker(tmp_path / "broker") as broker:
+        yield {"url": broker.url}, lambda address, count: sent.extend(broker.send(len(sent) + 1, count, address))
 
 
 @pytest.fixture(autouse=True)
@@ -95,20 +90,15 @@ def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     log.publish(START_MS, 50)
     query = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     assert query.trigger() == list(range(1, 51))
-    read: list[tuple[int, int]] = []
-    real = DirectoryLog.read
-
-    def counting(self: DirectoryLog, segment: int, begin: int, end: int) -> bytes:
-        read.append((begin, end))
-        return real(self, segment, begin, end)
-
-    monkeypatch.setattr(DirectoryLog, "read", counting)
+    read = create_autospec(DirectoryLog.read, side_effect=DirectoryLog.read)
+    monkeypatch.setattr(DirectoryLog, "read", read)
     [batch] = query.reader.partitions({"b": 0}, query.at)
     end_of_batch = batch.ranges[-1].end  # type: ignore[attr-defined]
     for _ in range(10):
         log.publish(START_MS, 5, "bills")
         assert query.trigger() is None
-    whole = [(begin, end) for begin, end in read if end - begin != first_bytes]
+    asked = [call.args[2:4] for call in read.call_args_list]
+    whole = [(begin, end) for begin, end in asked if end - begin != first_bytes]
     assert whole[0][0] == end_of_batch
     assert all(end == begin for (_, end), (begin, _) in pairwise(whole))
     assert len(whole) == 10

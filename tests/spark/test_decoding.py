@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,6 @@ from pyspark.sql.datasource import IsNotNull
 
 from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, UNKNOWN, Account, Head, LargeBody
 from artemis_py.spark.decode.record_walk import Piece, walk
-from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.tables.events import event_batches
 from artemis_py.spark.tables.filters import HEADER_COLUMNS, Pushed
 from artemis_py.spark.tables.messages import message_batches
@@ -43,14 +43,8 @@ QUEUES = {
 }
 
 
-class NumberedBodies(DirectoryLog):
-    """Large bodies that tell their number, of a log without files."""
-
-    def __init__(self) -> None:
-        super().__init__("b", [])
-
-    def body(self, number: int, size_bytes: int) -> bytes:
-        return b"large %d" % number
+LARGE: Any = SimpleNamespace(broker="b", body=lambda number, _size_bytes: b"large %d" % number)
+"""A log whose large bodies tell their number."""
 
 
 def rows_of(
@@ -66,7 +60,7 @@ def rows_of(
         found,
         lambda places: places + 64,
         7,
-        NumberedBodies(),
+        LARGE,
         known,
         wanted or Wanted(),
         arrow_schema(table, columns),
@@ -80,18 +74,6 @@ def rows_of(
         assert batch.schema == arrow_schema(table, columns)
         batch.validate(full=True)
         rows += batch.to_pylist()
-    return rows, damages
-
-
-def expected_rows(raw: bytes, table: str, *, is_last: bool = False) -> tuple[list[Row], list[Damage]]:
-    """What the reader of the log makes of it."""
-    damages: list[Damage] = []
-    rows: list[Row] = []
-    for event in reader.events_of("f", raw, damages, is_last=is_last):
-        if table == "events":
-            rows += event_rows(event)
-        elif isinstance(event, log.Published):
-            rows.append(message_row(event))
     return rows, damages
 
 
@@ -165,23 +147,16 @@ def event_rows(event: log.Event) -> list[Row]:
             message = event.kept.message
             one = {**plain, "event": "recalled", "messageId": message.id, "bytes": message.size_bytes}
             return [{**one, **of_queue(number)} for number in event.kept.queue_ids]
-        case log.Settled():
-            return [
-                {**plain, "event": event.reason, "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}
-                for number in event.message_ids
-            ]
-        case log.Delivered():
-            return [
-                {**plain, "event": "delivered", "messageId": number, **of_queue(event.queue_id), **by(event.consumer)}
-                for number in event.message_ids
-            ]
+        case log.Settled() | log.Delivered():
+            one = {**plain, "event": "delivered" if isinstance(event, log.Delivered) else event.reason}
+            queue = of_queue(event.queue_id, event.consumer)
+            return [{**one, "messageId": number, **queue} for number in event.message_ids]
         case log.ScheduledDue():
-            return [
-                {**plain, "event": "due", "messageId": one, **of_queue(event.queue_id)} for one in event.message_ids
-            ]
+            one = {**plain, "event": "due", **of_queue(event.queue_id)}
+            return [{**one, "messageId": number} for number in event.message_ids]
         case log.Attempted():
             told = {"messageId": event.message_id, "attempts": event.attempts, "reason": event.cause or None}
-            return [{**plain, "event": "attempted", **told, **of_queue(event.queue_id), **by(event.consumer)}]
+            return [{**plain, "event": "attempted", **told, **of_queue(event.queue_id, event.consumer)}]
         case log.Purged():
             told = {"count": event.count, "bytes": event.size_bytes}
             return [{**plain, "event": event.reason, **told, **of_queue(event.queue_id)}]
@@ -191,28 +166,29 @@ def event_rows(event: log.Event) -> list[Row]:
     return []
 
 
-def of_queue(number: int) -> Row:
-    known = QUEUES.get(number)
-    return (
-        {"queue": f"#{number}", "address": None}
-        if known is None
-        else {"queue": known["name"], "address": known["address"]}
-    )
-
-
-def by(consumer: int) -> Row:
-    known = CONSUMERS.get(consumer)
-    if known is None:
-        return {"consumer": f"#{consumer}" if consumer else None}
-    client = SESSIONS.get(known["session"], {}).get("client", "")
-    return {"consumer": f"{client}/{known['subscription']}"}
+def of_queue(number: int, consumer: int = 0) -> Row:
+    """What a row says of a queue, and of one of its consumers."""
+    queue = QUEUES.get(number, {"name": f"#{number}", "address": None})
+    row = {"queue": queue["name"], "address": queue["address"]}
+    if (known := CONSUMERS.get(consumer)) is not None:
+        client = SESSIONS.get(known["session"], {}).get("client", "")
+        row["consumer"] = f"{client}/{known['subscription']}"
+    elif consumer:
+        row["consumer"] = f"#{consumer}"
+    return row
 
 
 def compare(raw: bytes, table: str, *, is_last: bool) -> None:
+    """What the decoder makes of a file is what the reader of the log makes of it."""
+    damages: list[Damage] = []
     try:
-        expected, damages = expected_rows(raw, table, is_last=is_last)
+        events = list(reader.events_of("f", raw, damages, is_last=is_last))
     except CodecError:
         return
+    if table == "events":
+        expected = [row for event in events for row in event_rows(event)]
+    else:
+        expected = [message_row(event) for event in events if isinstance(event, log.Published)]
     found, found_damages = rows_of(raw, table, is_last=is_last)
     for row in found:
         position = row.pop("position", None)
@@ -298,7 +274,7 @@ def test_a_large_body_makes_a_batch_of_its_own(monkeypatch: pytest.MonkeyPatch) 
         found,
         lambda places: places + 64,
         7,
-        NumberedBodies(),
+        LARGE,
         Names(),
         Wanted(),
         arrow_schema("messages", ["value"]),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsWith
@@ -14,7 +15,7 @@ from pyspark.sql.datasource import EqualTo, Filter, In, IsNotNull, StringStartsW
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.spark.decode.digest import counted
 from artemis_py.spark.decode.event_columns import facts_of
-from artemis_py.spark.decode.record_walk import Piece, Walk, walk
+from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read import batch, pieces
@@ -178,51 +179,32 @@ def ten_addresses(folder: Path) -> Path:
     return folder
 
 
-class Work:
-    """Counts the bytes that tasks read of segments, and the records that they look at."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.bytes = self.records = self.reads = 0
-        true_read, true_walk = DirectoryLog.read, walk
-
-        def read(log: DirectoryLog, *given: Any) -> bytes:
-            data = true_read(log, *given)
-            self.bytes += len(data)
-            self.reads += 1
-            return data
-
-        def walked(*given: Any) -> Walk:
-            found = true_walk(*given)
-            self.records += len(found.places)
-            return found
-
-        monkeypatch.setattr(DirectoryLog, "read", read)
-        monkeypatch.setattr(pieces, "walk", walked)
-        monkeypatch.setattr(pieces, "walk", walked)
-
-    def of(self, step: Callable[[], object]) -> tuple[int, int]:
-        """What one step costs: bytes and records."""
-        before = self.bytes, self.records
+def cost(step: Callable[[], object]) -> tuple[int, int]:
+    """How many bytes tasks read of segments for a step, and at how many records they look."""
+    with (
+        patch.object(DirectoryLog, "read", autospec=True, side_effect=DirectoryLog.read) as read,
+        patch.object(pieces, "walk", side_effect=walk) as walked,
+    ):
         step()
-        return self.bytes - before[0], self.records - before[1]
+    size_bytes = sum(end - begin for begin, end in (call.args[2:4] for call in read.call_args_list))
+    return size_bytes, sum(len(walk(*call.args).places) for call in walked.call_args_list)
 
 
-def test_one_address_of_ten_costs_a_tenth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_of_ten_costs_a_tenth(tmp_path: Path) -> None:
     folder = ten_addresses(tmp_path / "log")
-    work = Work(monkeypatch)
-    whole = work.of(lambda: rows(folder))
+    whole = cost(lambda: rows(folder))
     one = EqualTo(("address",), "orders.3")
-    assert work.of(lambda: rows(folder, one)) == whole  # as long as nothing is beside the segments
+    assert cost(lambda: rows(folder, one)) == whole  # as long as nothing is beside the segments
     survey(folder)
     assert len(rows(folder, one)) == 3 * 20 * 20
-    _, records = work.of(lambda: rows(folder, one))
+    _, records = cost(lambda: rows(folder, one))
     assert records <= whole[1] * 0.12
-    size_bytes, records = work.of(lambda: rows(folder, EqualTo(("address",), "rare")))
+    size_bytes, records = cost(lambda: rows(folder, EqualTo(("address",), "rare")))
     assert records <= 10
     assert size_bytes <= whole[0] * 0.05
-    subscribed = work.of(lambda: rows(folder, subscribe="orders.3"))
+    subscribed = cost(lambda: rows(folder, subscribe="orders.3"))
     assert subscribed[1] <= whole[1] * 0.12
-    assert work.of(lambda: rows(folder, StringStartsWith(("address",), "orders.3")))[1] <= whole[1] * 0.12
+    assert cost(lambda: rows(folder, StringStartsWith(("address",), "orders.3")))[1] <= whole[1] * 0.12
     for path in folder.glob("*.log"):
         size = path.with_name(places_name(path.name)).stat().st_size
         assert size < path.stat().st_size / 50

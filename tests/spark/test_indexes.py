@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -44,17 +45,11 @@ def fields_of(number: int, names: list[str]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The texts that were decoded."""
-    found: list[bytes] = []
-    true_object = indexes._object
-
-    def decode(text: bytes) -> dict[str, Any]:
-        found.append(text)
-        return true_object(text)
-
-    monkeypatch.setattr(indexes, "_object", decode)
-    return found
+def decode(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """What decodes texts."""
+    spy = Mock(side_effect=indexes._object)
+    monkeypatch.setattr(indexes, "_object", spy)
+    return spy
 
 
 def test_an_index_says_the_same_however_it_is_read(tmp_path: Path) -> None:
@@ -89,32 +84,32 @@ def test_a_listing_says_the_same_however_it_is_read() -> None:
     assert Indexes().listed(empty) == {**head, "segments": []}
 
 
-def test_what_segments_repeat_is_decoded_once(tmp_path: Path, decoded: list[bytes]) -> None:
+def test_what_segments_repeat_is_decoded_once(tmp_path: Path, decode: Mock) -> None:
     day_of_segments(tmp_path)
     survey(tmp_path)
     segments = DirectoryLog("b", [tmp_path]).listing().segments
     assert len(segments) == 96
-    assert sum(b'"queues":[' in text for text in decoded) <= 2
+    assert str(decode.call_args_list).count('"queues":[') <= 2
     assert len({id(one.queues) for one in segments}) <= 2
     assert len({id(one.addresses) for one in segments}) == 3
 
 
 def test_an_index_that_did_not_change_is_not_read_again(
-    tmp_path: Path, decoded: list[bytes], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, decode: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the next query that is planned in this process; one that changed is, as after a survey."""
     log = day_of_segments(tmp_path)
     first = DirectoryLog("b", [tmp_path]).listing()
-    decoded.clear()
+    decode.reset_mock()
     assert DirectoryLog("b", [tmp_path]).listing() == first
-    assert not decoded
+    assert not decode.called
     survey(tmp_path)
     assert all(one.places_bytes for one in DirectoryLog("b", [tmp_path]).listing().segments)
-    decoded.clear()
+    decode.reset_mock()
     log.segment(START_MS + 100 * HOUR_MS)
     log.close()
     assert len(DirectoryLog("b", [tmp_path]).listing().segments) == 97
-    assert len(decoded) <= 2
+    assert decode.call_count <= 2
     monkeypatch.setattr(indexes, "_SEGMENTS_MAX", 50)
     reading = Indexes()
     paths = sorted(tmp_path.glob("*.log"))
@@ -122,13 +117,13 @@ def test_an_index_that_did_not_change_is_not_read_again(
     assert len(reading._segments) <= 50
 
 
-def test_what_was_decoded_is_not_kept_without_end(decoded: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_decoded_is_not_kept_without_end(decode: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexes, "_KNOWN_MAX", 2)
     reading = Indexes()
     for name in "abcabc":
         reading._decoded(json.dumps(fields_of(1, [name]), separators=(",", ":")).encode())
         assert len(reading._names) <= 2
-    assert sum(b'"queues":[' in text for text in decoded) == 6
+    assert str(decode.call_args_list).count('"queues":[') == 6
 
 
 @pytest.mark.parametrize("change", [lambda text: text[:-40], lambda text: text.replace(b'"bytes":', b'"bytez":', 1)])

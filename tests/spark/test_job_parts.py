@@ -8,11 +8,12 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from py4j.protocol import Py4JError
@@ -241,11 +242,11 @@ def test_ctrl_c_counts_when_spark_has_started() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@dataclass
 class InterruptedQuery:
     """A streaming query during which Ctrl-C is pressed once."""
 
-    def __init__(self) -> None:
-        self.calls: list[str] = []
+    calls: list[str] = field(default_factory=list)
 
     def awaitTermination(self, timeout_s: int) -> bool:
         assert timeout_s <= 1
@@ -294,19 +295,13 @@ def test_a_job_steps_back_for_somebody_who_waits(
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     args = parser.parse_args(["losses", "--archive", "/nowhere", *arguments])
-    asked: list[bool] = []
-
-    @contextmanager
-    def quiet_session(*_: object, steps_back: bool, is_verbose: bool) -> Iterator[None]:
-        asked.append(steps_back or is_verbose)
-        yield
-
-    monkeypatch.setattr(command, "quiet_session", quiet_session)
+    session = MagicMock()
+    monkeypatch.setattr(command, "quiet_session", session)
     monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
     terminal = Terminal()
     with ExitStack() as stack, pytest.raises(JobError, match="has no table"):
         _result(args, ArchiveTables(Path("/nowhere")), stack, stack.enter_context(Progress(terminal)))
-    assert asked == [steps_back]
+    assert session.call_args.kwargs == {"steps_back": steps_back, "is_verbose": False}
     shown = Progress(terminal)
     shown.watch(SimpleNamespace(), steps_back=steps_back)  # type: ignore[arg-type]
     assert ("--no-step-back" in shown._line()) is steps_back

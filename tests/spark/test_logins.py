@@ -70,12 +70,9 @@ def sent(url: str, **options: str) -> Published:
     return publish([pa.record_batch({"value": ["x"] * 50})], plan, f"id:{time.monotonic_ns()}")
 
 
-def source_url(broker: BrokerProcess, acceptor: str = "http") -> str:
-    return f"{'http' if acceptor == 'http' else 'https'}://localhost:{broker.ports[acceptor]}"
-
-
-def sink_url(broker: BrokerProcess, acceptor: str = "stomp") -> str:
-    return f"{'tcp' if acceptor == 'stomp' else 'stomps'}://localhost:{broker.ports[acceptor]}"
+def url_of(broker: BrokerProcess, acceptor: str) -> str:
+    scheme = {"stomp": "tcp", "stomps": "stomps", "http": "http"}.get(acceptor, "https")
+    return f"{scheme}://localhost:{broker.ports[acceptor]}"
 
 
 def test_each_way_to_say_who_one_is(
@@ -83,26 +80,26 @@ def test_each_way_to_say_who_one_is(
 ) -> None:
     (tmp_path / "secret").write_text(USERS["ann"] + "\n")
     for login in ({"password": USERS["ann"]}, {"passwordFile": str(tmp_path / "secret")}):
-        assert listed(source_url(broker), user="ann", **login) == "secured"
-        assert sent(sink_url(broker), user="ann", **login).rows == 50
-        assert listed(source_url(broker, "https"), user="ann", caFile=ca, **login) == "secured"
-        assert sent(sink_url(broker, "stomps"), user="ann", caFile=ca, **login).rows == 50
+        assert listed(url_of(broker, "http"), user="ann", **login) == "secured"
+        assert sent(url_of(broker, "stomp"), user="ann", **login).rows == 50
+        assert listed(url_of(broker, "https"), user="ann", caFile=ca, **login) == "secured"
+        assert sent(url_of(broker, "stomps"), user="ann", caFile=ca, **login).rows == 50
     monkeypatch.setenv("ARTEMIS_PY_PASSWORD", USERS["bob"])
     monkeypatch.setenv("ARTEMIS_PY_USER", "bob")
-    assert listed(source_url(broker)) == "secured"
-    assert sent(sink_url(broker)).rows == 50
+    assert listed(url_of(broker, "http")) == "secured"
+    assert sent(url_of(broker, "stomp")).rows == 50
 
 
 def test_large_transactions_over_tls_arrive_whole(broker: BrokerProcess, ca: str) -> None:
     """More than the socket takes at once, in both directions."""
     rows = [str(number) * 500 for number in range(1000, 4000)]
     options = {"user": "ann", "password": USERS["ann"], "caFile": ca, "rowsPerTransaction": "700", "address": "large"}
-    plan = send_plan(SCHEMA, sink_options({"url": sink_url(broker, "stomps"), **options}))
+    plan = send_plan(SCHEMA, sink_options({"url": url_of(broker, "stomps"), **options}))
     assert publish([pa.record_batch({"value": rows})], plan, "large").transactions == 5
     again = publish([pa.record_batch({"value": rows})], plan, "large")
     assert (again.rows, again.duplicates) == (3000, 5)
     reading = {name: options[name] for name in ("user", "password", "caFile")}
-    [(_, log)] = opened(read_options({"url": source_url(broker, "https"), **reading})).values()
+    [(_, log)] = opened(read_options({"url": url_of(broker, "https"), **reading})).values()
     content = b"".join(log.read(one.number, 0, one.size_bytes) for one in log.listing().segments)
     assert all(row.encode() in content for row in rows)
 
@@ -120,7 +117,7 @@ def test_large_transactions_over_tls_arrive_whole(broker: BrokerProcess, ca: str
 def test_a_source_that_may_not_read_says_so_at_once(broker: BrokerProcess, options: dict[str, str], words: str) -> None:
     started = time.monotonic()
     with pytest.raises(PipelineError, match=words) as refused:
-        listed(source_url(broker), **options)
+        listed(url_of(broker, "http"), **options)
     assert time.monotonic() - started < FAST_S
     assert "wr0ng" not in str(refused.value)
 
@@ -128,7 +125,7 @@ def test_a_source_that_may_not_read_says_so_at_once(broker: BrokerProcess, optio
 @contextmanager
 def consuming(broker: BrokerProcess, queue: str, **options: str) -> Iterator[QueueStreamReader]:
     """A stream that consumes a queue, over TLS at both ports."""
-    urls = {"url": source_url(broker, "https"), "stompUrl": sink_url(broker, "stomps")}
+    urls = {"url": url_of(broker, "https"), "stompUrl": url_of(broker, "stomps")}
     stream = QueueStreamReader(read_options({**urls, "queue": queue, **options}, streaming=True))
     try:
         yield stream
@@ -138,7 +135,7 @@ def consuming(broker: BrokerProcess, queue: str, **options: str) -> Iterator[Que
 
 def test_a_stream_that_consumes_logs_in_at_both_ports(broker: BrokerProcess, ca: str) -> None:
     login = {"user": "bob", "password": USERS["bob"], "caFile": ca}
-    sent(sink_url(broker, "stomps"), address="jobs", routingType="ANYCAST", **login)
+    sent(url_of(broker, "stomps"), address="jobs", routingType="ANYCAST", **login)
     with consuming(broker, "jobs", **login) as stream:
         start = stream.initialOffset()
         end = stream.latestOffset(start, stream.getDefaultReadLimit())
@@ -178,7 +175,7 @@ def test_a_sink_that_may_not_connect_says_so_at_once(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(PipelineError, match=words) as refused:
-        sent(sink_url(broker), **options)
+        sent(url_of(broker, "stomp"), **options)
     assert time.monotonic() - started < FAST_S
     assert "wr0ng" not in str(refused.value)
 
@@ -189,14 +186,14 @@ def test_a_certificate_that_is_not_trusted_ends_it_at_once(broker: BrokerProcess
     started = time.monotonic()
     for caught in ({}, {"caFile": other}):
         with pytest.raises(PipelineError, match=r"certificate is not accepted.*option caFile"):
-            listed(source_url(broker, "https"), **login, **caught)
+            listed(url_of(broker, "https"), **login, **caught)
         with pytest.raises(PipelineError, match=r"certificate is not accepted.*option caFile"):
-            sent(sink_url(broker, "stomps"), **login, **caught)
+            sent(url_of(broker, "stomps"), **login, **caught)
     assert time.monotonic() - started < FAST_S
     with pytest.raises(PipelineError, match=r"certificate is not accepted: Hostname mismatch"):
-        listed(source_url(broker, "elsewhere"), caFile=ca, **login)
-    assert listed(source_url(broker, "https"), verify="false", **login) == "secured"
-    assert sent(sink_url(broker, "stomps"), verify="false", **login).rows == 50
+        listed(url_of(broker, "elsewhere"), caFile=ca, **login)
+    assert listed(url_of(broker, "https"), verify="false", **login) == "secured"
+    assert sent(url_of(broker, "stomps"), verify="false", **login).rows == 50
 
 
 def test_a_port_without_tls_is_no_port_with_tls(broker: BrokerProcess, ca: str) -> None:
@@ -212,7 +209,7 @@ def test_a_client_shows_its_certificate(broker: BrokerProcess, tmp_path: Path, a
     both = issued.pem(tmp_path / "both.pem")
     (tmp_path / "key.pem").write_bytes(issued.key_pem())
     (tmp_path / "chain.pem").write_bytes(issued.chain_pem())
-    url, login = source_url(broker, "mutual"), {"user": "ann", "password": USERS["ann"], "caFile": ca}
+    url, login = url_of(broker, "mutual"), {"user": "ann", "password": USERS["ann"], "caFile": ca}
     assert listed(url, certificateFile=str(both), **login) == "secured"
     apart = {"certificateFile": str(tmp_path / "chain.pem"), "keyFile": str(tmp_path / "key.pem")}
     assert listed(url, **apart, **login) == "secured"

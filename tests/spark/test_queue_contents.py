@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -20,15 +22,15 @@ from tests.spark.made_log import survey
 from tests.spark.readers import rows_in
 
 
+@dataclass
 class Deep(Story):
     """The traffic of a story with true depths: bytes, what is with consumers, what is scheduled. Consumers come and go.
     ``stays``: some messages stay for ever.
     """
 
-    def begin(self, *, stays: bool) -> None:
-        self.stays = stays
-        self.out: set[tuple[int, int]] = set()
-        self.scheduled: set[tuple[int, int]] = set()
+    stays: bool = False
+    out: set[tuple[int, int]] = field(default_factory=set)
+    scheduled: set[tuple[int, int]] = field(default_factory=set)
 
     def publish(self, number: int, queue_ids: list[int], body: bytes = b"", origin: int = 0) -> None:
         block = encode_headers([("destination", "a"), ("n", str(number))])
@@ -94,8 +96,7 @@ class Deep(Story):
 
 
 def made(folder: Path, rng: random.Random, *, stays: bool) -> Deep:
-    story = Deep(folder / "journal", RetentionSettings(folder / "retained", None, None))
-    story.begin(stays=stays)
+    story = Deep(folder / "journal", RetentionSettings(folder / "retained", None, None), stays=stays)
     story.generate(rng, 150)
     return story
 
@@ -104,23 +105,16 @@ queues = partial(rows_in, table="queues")
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The segments that were read, as often as they were."""
-    found: list[int] = []
-    true_read = DirectoryLog.read
-
-    def read(log: DirectoryLog, segment: int, *given: Any) -> bytes:
-        found.append(segment)
-        return true_read(log, segment, *given)
-
-    monkeypatch.setattr(DirectoryLog, "read", read)
-    return found
+def read(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The calls that read segments."""
+    spy = create_autospec(DirectoryLog.read, side_effect=DirectoryLog.read)
+    monkeypatch.setattr(DirectoryLog, "read", spy)
+    return spy
 
 
 def test_a_message_that_was_settled_recalled_and_settled_again_is_gone(tmp_path: Path) -> None:
     """In one segment: as it came back there, it was taken for one that had arrived there."""
     story = Deep(tmp_path / "journal", RetentionSettings(tmp_path / "retained", None, None))
-    story.begin(stays=False)
     story.turn(story.declare)
     story.turn(partial(story.publish, 1, [1], bytes(3000)), story.count)
     story.turn(partial(story.publish, 2, [1], bytes(3000)), story.count)
@@ -131,7 +125,7 @@ def test_a_message_that_was_settled_recalled_and_settled_again_is_gone(tmp_path:
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_the_end_of_a_log_tells_what_all_of_it_does(
-    tmp_path: Path, rng: random.Random, reads: list[int], monkeypatch: pytest.MonkeyPatch, *, stays: bool
+    tmp_path: Path, rng: random.Random, read: Any, monkeypatch: pytest.MonkeyPatch, *, stays: bool
 ) -> None:
     """At any time, whether surveyed or not; and the story knows what the queues hold at the end."""
     story = made(tmp_path, rng, stays=stays)
@@ -149,16 +143,16 @@ def test_the_end_of_a_log_tells_what_all_of_it_does(
     assert [queues(tmp_path, **options) for options in asked] == wanted
     for folder in ("journal", "retained"):
         survey(tmp_path / folder)
-    reads.clear()
+    read.reset_mock()
     assert queues(tmp_path) == wanted[0]
     if not stays:
         segments = len([*tmp_path.glob("*/artemis-journal-*.log")])
         assert segments > 20
-        assert len(reads) < segments / 2
+        assert read.call_count < segments / 2
     assert [queues(tmp_path, **options) for options in asked] == wanted
 
 
-def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a broker tells of its depths is what its records add up to, bytes and all."""
     with live_broker(tmp_path, file_bytes="64K") as broker, broker.client() as client:
         for number in range(12):
@@ -175,8 +169,7 @@ def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, reads: list[int], mon
         whole.setattr(queue_contents, "_FIRST", 1 << 30)
         wanted = queues(tmp_path)
     assert [(row["messageCount"], row["acked"]) for row in wanted if row["queue"] == "orders"] == [(7, 600)]
-    segments = set(reads)
-    assert len(segments) > 5
-    reads.clear()
+    assert len({call.args[1] for call in read.call_args_list}) > 5
+    read.reset_mock()
     assert queues(tmp_path) == wanted
-    assert len(set(reads)) <= 2
+    assert len({call.args[1] for call in read.call_args_list}) <= 2

@@ -27,21 +27,16 @@ STEADY = 20
 """So many equal answers say that retention has done its work."""
 
 
-@pytest.fixture(params=KINDS)
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
-    return Logs(tmp_path / "brokers", request.param, BODY_BYTES)
-
-
-def test_a_query_goes_on_where_it_stopped(log: Logs) -> None:
-    log.send(0, 5)
-    with log.source() as source:
+def test_a_query_goes_on_where_it_stopped(logs: Logs) -> None:
+    logs.send(0, 5)
+    with logs.source() as source:
         offset, seen = stream(source, None)
         tasks = RowReader(read_options(source))
         planned = tasks.partitions()
     assert seen == [*range(5)]
     assert set(offset[LOG]["e2e"]) == {"id", "segment", "begunMs"}
-    log.send(5, 5)
-    with log.source() as source:
+    logs.send(5, 5)
+    with logs.source() as source:
         assert numbers_of(rows_of(tasks, planned)) == seen
         offset, seen = stream(source, offset)
         assert seen == [*range(5, 10)]
@@ -49,18 +44,18 @@ def test_a_query_goes_on_where_it_stopped(log: Logs) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 5, 50])
-def test_a_log_that_was_replaced(log: Logs, more: int) -> None:
+def test_a_log_that_was_replaced(logs: Logs, more: int) -> None:
     """By another one, which is shorter or longer than what was read: for a query that goes on, for a batch that its
     checkpoint has planned and that runs again, and for tasks that start late.
     """
-    log.send(0, 20)
-    with log.source() as source:
+    logs.send(0, 20)
+    with logs.source() as source:
         offset, _ = stream(source, None)
         tasks = RowReader(read_options(source))
         planned = tasks.partitions()
-    log.exchange()
-    log.send(1000, more)
-    with log.source() as source:
+    logs.exchange()
+    logs.send(1000, more)
+    with logs.source() as source:
         for loses in ("true", "false"):
             with pytest.raises(PipelineError, match="not the one that this query has read"):
                 stream(source, offset, failOnDataLoss=loses)
@@ -71,22 +66,22 @@ def test_a_log_that_was_replaced(log: Logs, more: int) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 2, 50])
-def test_a_log_that_was_restored_from_an_older_copy(log: Logs, tmp_path: Path, more: int) -> None:
+def test_a_log_that_was_restored_from_an_older_copy(logs: Logs, tmp_path: Path, more: int) -> None:
     """With all files, the id among them, and then written on."""
-    log.send(0, 10)
-    shutil.copytree(log.folder / "e2e", tmp_path / "backup")
-    with log.source() as source:
+    logs.send(0, 10)
+    shutil.copytree(logs.folder / "e2e", tmp_path / "backup")
+    with logs.source() as source:
         early, _ = stream(source, None)
-    log.send(10, 10)
-    with log.source() as source:
+    logs.send(10, 10)
+    with logs.source() as source:
         offset, seen = stream(source, None)
         tasks = RowReader(read_options(source))
         planned = tasks.partitions()
     assert seen == [*range(20)]
-    log.exchange(tmp_path / "backup")
+    logs.exchange(tmp_path / "backup")
     if more:
-        log.send(1000, more)
-    with log.source() as source:
+        logs.send(1000, more)
+    with logs.source() as source:
         with pytest.raises(PipelineError, match="not the one that this query has read"):
             stream(source, offset)
         with pytest.raises(PipelineError, match=r"is not the one that was planned|retention has removed it"):
@@ -94,9 +89,9 @@ def test_a_log_that_was_restored_from_an_older_copy(log: Logs, tmp_path: Path, m
         assert stream(source, early)[1] == [*range(1000, 1000 + more)], "a query that had read what is in the copy"
 
 
-def test_offsets_behind_the_end_of_the_log(log: Logs) -> None:
-    log.send(0, 5)
-    with log.source() as source:
+def test_offsets_behind_the_end_of_the_log(logs: Logs) -> None:
+    logs.send(0, 5)
+    with logs.source() as source:
         beyond = json.dumps({"e2e": 10_000})
         for options in ({"startingOffsets": beyond}, {"endingOffsets": beyond}):
             with pytest.raises(PipelineError, match="names offset 10000 of broker e2e, whose log ends at"):
@@ -111,18 +106,18 @@ def test_offsets_behind_the_end_of_the_log(log: Logs) -> None:
 @pytest.fixture(scope="module")
 def built_log(tmp_path_factory: pytest.TempPathFactory) -> Logs:
     """Several segments, all retained: six lives of a broker, which tests only copy."""
-    log = Logs(tmp_path_factory.mktemp("built"), "journal", BODY_BYTES)
+    logs = Logs(tmp_path_factory.mktemp("built"), "journal", BODY_BYTES)
     for first in range(0, 120, 20):
-        log.send(first, 20)
-    assert len(log.segments()) >= 5
-    return log
+        logs.send(first, 20)
+    assert len(logs.segments()) >= 5
+    return logs
 
 
 @pytest.fixture
-def long_log(log: Logs, built_log: Logs) -> Logs:
+def long_log(logs: Logs, built_log: Logs) -> Logs:
     """Several segments, for one test to damage."""
-    shutil.copytree(built_log.folder, log.folder)
-    return log
+    shutil.copytree(built_log.folder, logs.folder)
+    return logs
 
 
 def without(path: Path) -> None:
@@ -209,14 +204,14 @@ def test_what_retention_takes_of_a_planned_batch_is_counted(tmp_path: Path, plac
 
 
 def test_a_loss_is_told_without_another_row(tmp_path: Path) -> None:
-    log = Logs(tmp_path, "journal", BODY_BYTES)
-    log.send(0, 20)
-    log.send(20, 20)
-    with log.source() as source:
+    logs = Logs(tmp_path, "journal", BODY_BYTES)
+    logs.send(0, 20)
+    logs.send(20, 20)
+    with logs.source() as source:
         query = Query(**source, failOnDataLoss="false")
         end, shares = query.plan(ReadAllAvailable())
         last = query.reader._opened()["e2e"][1].listing().segments[0].last_lsn
-        without(log.segments()[0])
+        without(logs.segments()[0])
         assert query.read(shares) == [*range(20, 40)]
         told = query.reader.latestOffset(end, ReadAllAvailable())
         assert told == {**end, FROM: {"e2e": end["e2e"]}, LOST: {"e2e": last}}
