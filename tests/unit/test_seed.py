@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,16 +35,12 @@ def test_a_commit_has_a_seed_of_its_own(tmp_path: Path) -> None:
         pytest.skip("no git on this machine")
     (tmp_path / "inside").mkdir()
 
-    def git(*arguments: str) -> str:
-        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-        return subprocess.run(
-            ["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
-    git("init", "--quiet")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True, text=True)
+    run([*git, "init", "--quiet"])
     assert seed_of_commit(tmp_path) == OF_VERSION
-    git("commit", "--quiet", "--allow-empty", "--no-verify", "--message", "one")
-    assert seed_of_commit(tmp_path) == int(git("rev-parse", "HEAD")[:8], 16)
+    run([*git, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", "one"])
+    assert seed_of_commit(tmp_path) == int(run([*git, "rev-parse", "HEAD"]).stdout[:8], 16)
     assert seed_of_commit(tmp_path / "inside") == OF_VERSION
 
 

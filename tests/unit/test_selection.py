@@ -114,20 +114,18 @@ def test_what_a_part_is_made_of_is_there() -> None:
 def test_a_change_is_found_in_the_branch_in_the_last_commit_and_in_files(tmp_path: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("no git on this machine")
-
-    def git(*arguments: str) -> None:
-        who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
 
     def commit(name: str) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("new")
-        git("add", name)
-        git("commit", "--quiet", "--no-verify", "--message", name)
+        run([*git, "add", name])
+        run([*git, "commit", "--quiet", "--no-verify", "--message", name])
 
     has_changed = partial(selection.has_changed, tmp_path, ["spark"])
     assert has_changed()  # no repository: nobody knows
-    git("init", "--quiet", "--initial-branch", "main")
+    run([*git, "init", "--quiet", "--initial-branch", "main"])
     commit("other/first")
     assert has_changed()  # nothing before it
     commit("spark/one")
@@ -139,12 +137,12 @@ def test_a_change_is_found_in_the_branch_in_the_last_commit_and_in_files(tmp_pat
     (tmp_path / "spark" / "two").unlink()
     (tmp_path / "spark" / "one").write_text("edited")
     assert has_changed()
-    git("checkout", "--quiet", "spark")
-    git("checkout", "--quiet", "-b", "branch")
+    run([*git, "checkout", "--quiet", "spark"])
+    run([*git, "checkout", "--quiet", "-b", "branch"])
     commit("spark/two")
     commit("other/third")
     assert has_changed()
-    git("checkout", "--quiet", "main")
+    run([*git, "checkout", "--quiet", "main"])
     assert not has_changed()
 
 

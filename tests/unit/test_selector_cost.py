@@ -50,7 +50,8 @@ def test_a_long_run_with_underscores_follows_all_places_at_once() -> None:
     assert _best_s(lambda: run.fits(text)) <= 60 * _best_s(lambda: sum([text[place] == "b" for place in range(16_000)]))
 
 
-def _reference(pattern: str, escape: str | None, text: str) -> bool:
+def like_by_regex(pattern: str, escape: str | None, text: str) -> bool:
+    """Does the text fit, as a plain reading of the rules says?"""
     parts: list[str] = []
     place = 0
     while place < len(pattern):
@@ -129,7 +130,7 @@ def test_like_means_what_an_expression_means(tries_max: int, monkeypatch: pytest
         pattern = "".join(chance.choice("ab%_!é\n") for _ in range(chance.randint(0, 9)))
         text = "".join(chance.choice("ab%!é\n") for _ in range(chance.randint(0, 14)))
         escape = chance.choice([None, "!", "%", "_"])
-        fits = _reference(pattern, escape, text)
+        fits = like_by_regex(pattern, escape, text)
         assert likes.Like(pattern, escape).fits(text) is fits, (pattern, escape, text)
         found += fits
     assert found > 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import random
 from typing import Any
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.selector import compile_selector
+from tests.unit.test_selector_cost import like_by_regex
 
 # A tree is a tuple whose first item names its kind; the kinds are those of `_write` and `_value`.
 Tree = tuple[Any, ...]
@@ -143,17 +143,6 @@ def _calculate(kind: str, left: Any, right: Any, convert: bool) -> Any:
     return {"+": first + second, "-": first - second, "*": first * second}[kind]
 
 
-def _fits(text: str, pattern: str) -> bool:
-    glob, escaped = "", False
-    for place, char in enumerate(pattern):
-        if not escaped and char == "!" and pattern[place + 1 : place + 2] in ("%", "_", "!"):
-            escaped = True
-            continue
-        glob += f"[{char}]" if escaped or char == "!" else {"%": "*", "_": "?"}.get(char, char)
-        escaped = False
-    return fnmatch.fnmatchcase(text, glob.replace("[!]", "!"))
-
-
 def _value(tree: Tree, headers: dict[str, Any], convert: bool) -> Any:
     """The value of a value, or TRUE, FALSE, None of a condition."""
     kind = tree[0]
@@ -185,7 +174,11 @@ def _value(tree: Tree, headers: dict[str, Any], convert: bool) -> Any:
         case "in":
             return (value in tree[2]) is not negated if isinstance(value, str) else None
         case "like":
-            return None if value is None else (isinstance(value, str) and _fits(value, tree[2])) is not negated
+            return (
+                None
+                if value is None
+                else (isinstance(value, str) and like_by_regex(tree[2], "!", value)) is not negated
+            )
     low, high = (_value(part, headers, convert) for part in tree[2:4])
     orders = ("<", ">") if negated else (">=", "<=")
     parts = [_in_order(value, low, orders[0], convert), _in_order(value, high, orders[1], convert)]
