@@ -8,24 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.model.groups_model import GroupsModel
-from tests.model.plans import BARRIER_KEY, AddressPlan, QueuePlan
-from tests.model.reader_model import Item, Letter, Reader
+from tests.model.limits_model import LimitsModel
+from tests.model.reader_model import Item, Reader
 from tests.model.rules_model import is_over
 
 
-class ActivationModel(GroupsModel):
+class ActivationModel(LimitsModel):
     """A queue, and what of it is active."""
-
-    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
-        super().__init__(plan, address)
-        self.barrier_got: set[int] = set()
-        """The readers that have the barrier that is out, or that it waits to be written to."""
-        self.barrier_was_written = False
-
-    def is_barrier(self, letter: Letter) -> bool:
-        """Does everything wait for it?"""
-        return self.plan.barriers and letter.key == BARRIER_KEY
 
     def active(self) -> list[Item]:
         """What is ready and active, in order."""
@@ -37,7 +26,7 @@ class ActivationModel(GroupsModel):
 
     def delayed(self) -> list[Item]:
         """What waits for another attempt."""
-        return [item for _, _, item in self.scheduled if not item.is_held_back]
+        return [item for item in self.aside() if not item.is_held_back]
 
     def may_be_active(self) -> Iterator[Item]:
         """What may become active now, in order."""
@@ -75,63 +64,35 @@ class ActivationModel(GroupsModel):
     # ---- barriers --------------------------------------------------------------------------------
 
     def barrier_in_turn(self, now_ms: int) -> Item | None:
-        """The barrier that is out, or that may go out now: everything is done that came before it."""
         if self.barrier_out is not None:
             return self.barrier_out
         here = sorted(self.items + self.held_back(), key=self.place)
         first = here[0] if here else None
         if first is None or first not in self.items or not self.is_barrier(first.letter):
             return None
-        unconfirmed = [item for reader in self.readers for item in reader.out] + self.pending_out
-        before = self.held_items() + self.picked_items() + self.delayed()
-        return None if before or unconfirmed or is_over(self.plan, first.letter, now_ms) else first
-
-    def _gets_barriers(self, reader: Reader, item: Item) -> bool:
-        return not reader.browses and self.is_served(reader) and reader.wants(item.letter)
-
-    def is_served(self, reader: Reader) -> bool:
-        """Does the distribution offer this reader anything?"""
-        raise NotImplementedError
+        before = self.held_items() + self.picked_items() + self.delayed() + self.unconfirmed()
+        return None if before or is_over(self.plan, first.letter, now_ms) else first
 
     def waits_for_barrier(self, now_ms: int) -> Reader | None:
         """Somebody who is to get the barrier whose turn it is, and has room."""
         item = self.barrier_in_turn(now_ms)
         if item is None:
             return None
-        lacking = [one for one in self.readers if self._gets_barriers(one, item) and one.number not in self.barrier_got]
-        return next((reader for reader in lacking if reader.room > 0), None)
+        return next((reader for reader in self.readers if reader.room > 0 and self.lacks_barrier(reader, item)), None)
 
     def deliver_barrier(self, reader: Reader, letter_id: int, now_ms: int) -> None:
-        """Take note of a barrier that goes to a reader; it must be its turn."""
         if self.barrier_out is not None and self.barrier_out.letter.id != letter_id:
             self.note_end_of_barrier()
-        item = self.barrier_in_turn(now_ms)
-        assert item is not None, f"barrier {letter_id} went out before its time"
-        assert item.letter.id == letter_id, f"barrier {letter_id} overtook another"
-        assert self._gets_barriers(reader, item), "a barrier went to somebody who does not want it"
-        assert reader.number not in self.barrier_got, "a barrier went to a reader twice"
-        assert reader.room > 0, "a barrier went to a reader without room"
-        assert not reader.unsent, "a barrier came behind something that is not done"
-        if self.barrier_out is None:
-            self.remove(item)
-            self.barrier_out = item
-            self.happened.add("barrier")
-        else:
-            self.happened.add("barrier to several")
-        self.barrier_got.add(reader.number)
-        reader.room -= reader.weight(item.letter)
-        reader.unsent.append(letter_id)
-        reader.has_barrier = True
+        super().deliver_barrier(reader, letter_id, now_ms)
+        assert self.barrier_out is not None
+        self.remove(self.barrier_out)
 
     def barrier_is_over(self) -> bool:
         """Has everybody got the barrier that is out, or left?"""
         item = self.barrier_out
         if item is None:
             return False
-        return not any(
-            reader.has_barrier or (self._gets_barriers(reader, item) and reader.number not in self.barrier_got)
-            for reader in self.readers
-        )
+        return not any(reader.has_barrier or self.lacks_barrier(reader, item) for reader in self.readers)
 
     def note_end_of_barrier(self) -> None:
         """Something is delivered that stood behind the barrier that was out: it has to be over."""
@@ -139,7 +100,6 @@ class ActivationModel(GroupsModel):
             self.end_barrier()
 
     def end_barrier(self) -> None:
-        """The barrier that is out is done; or nobody was sent it, and it stands where it stood."""
         item = self.barrier_out
         assert item is not None
         assert self.barrier_is_over(), "a barrier is done although somebody is still to get it"

@@ -13,7 +13,7 @@ from tests.model.reader_model import Item, Letter
 from tests.model.rules_model import expires_ms
 
 if TYPE_CHECKING:
-    from tests.model.side_by_side import Pair, SideBySide
+    from tests.model.side_by_side import Queued, SideBySide
 
 
 class _Stands:
@@ -21,7 +21,7 @@ class _Stands:
 
     __slots__ = ("held", "letters", "model", "picked", "queue", "scheduled")
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: Queued) -> None:
         self.queue = pair.queue
         model = self.model = pair.model
         self.held = model.held_items()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.model.plans import BY_VALUE, LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
-from tests.model.reader_model import Item, Letter, Reader
+from tests.model.reader_model import Item, Letter
+from tests.model.readers_model import ReadersModel
 from tests.model.rules_model import is_over, valid_ms, value_of
 
 
@@ -20,25 +21,14 @@ class Counts:
     replaced: int = 0
 
 
-class ItemsModel:
-    """One queue's items. ``items`` are ready, ``scheduled`` wait for their time (or for that of another attempt); what
-    is held stands with its reader, or with a transaction in ``pending``.
-    """
+class ItemsModel(ReadersModel):
+    """One queue's items. ``items`` are ready, ``scheduled`` wait for their time (or for that of another attempt)."""
 
     def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
-        self.plan = plan
-        self.address = address
+        super().__init__(plan, address)
         self.items: list[Item] = []
         self.scheduled: list[tuple[int, int, Item]] = []
-        self.pending: list[tuple[Reader, Item]] = []
-        self.pending_out: list[tuple[Reader, Item]] = []
-        """Sent at most once, and acknowledged in a transaction."""
-        self.readers: list[Reader] = []
         self.counts = Counts()
-        self.barrier_out: Item | None = None
-        """A barrier that consumers have got, and that others are still to get."""
-        self.happened: set[str] = set()
-        """What the queue was seen to do: a run must have seen everything."""
         self._last_number = 0
         self._head_number = 0
         self._scheduled_ever = 0
@@ -70,19 +60,18 @@ class ItemsModel:
         """The ready item of a letter."""
         return next((item for item in self.items if item.letter.id == letter_id), None)
 
-    def held_items(self) -> list[Item]:
-        """Out with a consumer that takes away, or with its transaction; a barrier that is out."""
-        held = [item for reader in self.readers if not reader.reads for item in reader.held]
-        held += [] if self.barrier_out is None else [self.barrier_out]
-        return held + [item for reader, item in self.pending if not reader.reads]
-
     def picked_items(self) -> list[Item]:
         """Picked for a consumer that settles on send, and not written yet."""
         return [item for reader in self.readers for item in reader.picked]
 
     def standing(self) -> list[Item]:
-        """Everything the queue has, but what is on its way to a consumer that settles on send: its depth."""
-        return self.items + self.held_items() + [item for _, _, item in self.scheduled]
+        return self.items + self.held_items() + self.aside()
+
+    def unheld(self) -> list[Item]:
+        return self.items + self.aside()
+
+    def aside(self) -> list[Item]:
+        return [item for _, _, item in self.scheduled]
 
     def letters(self) -> list[Letter]:
         """Everything the queue has, in whatever state."""
@@ -113,7 +102,7 @@ class ItemsModel:
 
     def held_back(self) -> list[Item]:
         """What has its place, and waits until it is valid."""
-        return [item for _, _, item in self.scheduled if item.is_held_back]
+        return [item for item in self.aside() if item.is_held_back]
 
     def overdue_or_due(self, now_ms: int) -> list[Item]:
         """As ``overdue``, with what falls due now."""

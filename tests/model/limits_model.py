@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 
 from tests.model.items_model import ItemsModel
 from tests.model.plans import FLOW_CONTROL, REJECT, RING, SORTED, AddressPlan, QueuePlan
@@ -15,19 +14,7 @@ class LimitsModel(ItemsModel):
 
     def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
         super().__init__(plan, address)
-        self.ring_size = plan.ring_size
         self.senders_wait = False
-
-    # ---- depth -----------------------------------------------------------------------------------
-
-    def is_within(self, more: list[Letter], percent: float = 100) -> bool:
-        """With these letters more, is the depth within that share of its limits?"""
-        letters = [item.letter for item in self.standing()] + more
-        depth = {
-            self.plan.depth_messages: len(letters),
-            self.plan.depth_bytes: sum(letter.size_bytes for letter in letters),
-        }
-        return all(value <= ceil(limit * percent / 100) for limit, value in depth.items() if limit >= 0)
 
     @property
     def keeps_none(self) -> bool:

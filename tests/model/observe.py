@@ -42,15 +42,14 @@ def note(events: list[Event], queue: Queue, message: Message, consumer_id: int |
 class WatchedConsumer(Consumer):
     """Tells of each entry that it takes."""
 
-    tell: Callable[[Entry], None]
-    tell_barrier: Callable[[Entry], None]
+    tell: Callable[..., None]
 
     def take(self, entry: Entry) -> None:
-        self.tell(entry)
+        self.tell(entry, is_barrier=False)
         super().take(entry)
 
     def take_barrier(self, entry: Entry) -> None:
-        self.tell_barrier(entry)
+        self.tell(entry, is_barrier=True)
         super().take_barrier(entry)
 
 

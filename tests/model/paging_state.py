@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.dead_letters import Copies
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
-from artemis_py.core.transactions import Transaction
 from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, RecordLog, RecoveredState
@@ -21,12 +18,10 @@ from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
 from tests.model.compare import behind_on
-from tests.model.letters import Writer
-from tests.model.observe import WatchedConsumer
-from tests.model.paging_model import HANDED, HELD, OUT, PENDING, PICKED, READY, Book, PagedReader
-from tests.model.plans import ADDRESS, REJECT, Plan
+from tests.model.paging_model import HANDED, HELD, PICKED, READY, Book
+from tests.model.plans import ADDRESS, FLOW_CONTROL, REJECT, Plan
 from tests.model.reader_model import Letter
-from tests.model.side_by_side import START_MS
+from tests.model.world import Pair, World
 
 
 class WatchedCopies(Copies):
@@ -71,42 +66,15 @@ class StrictLog(SpillLog):
         return self.last_lsn
 
 
-@dataclass(slots=True, eq=False)
-class Seat:
-    """A consumer, its model, and its queue."""
-
-    consumer: WatchedConsumer
-    reader: PagedReader
-    book: Book
-
-    @property
-    def sent(self) -> list[int]:
-        """What the client has seen and not settled."""
-        unsent = {entry.message.id for entry in self.consumer.outbox}
-        return [letter_id for letter_id in self.consumer.held if letter_id not in unsent]
-
-
-@dataclass(slots=True, eq=False)
-class Open:
-    """A transaction under way: the real one, what it sends, what it settled."""
-
-    real: Transaction
-    sends: list[tuple[Letter, int]]
-    taken: list[tuple[Book, PagedReader, int]]
-    refused: list[tuple[Book, PagedReader, int]]
-    expiring: set[int]
-    """Of what is taken, what a consumer has expire."""
-
-
-class PagingState:
+class PagingState(World[Book]):
     """One address whose queues all page."""
 
     def __init__(self, plan: Plan) -> None:
-        self.now_ms = START_MS
+        super().__init__(plan)
         self.is_damaged = False
         """Did a test change the files? Then the model does not know what has to be there."""
         assert plan.pages is not None
-        self.plan, self.page_plan = plan, plan.pages
+        self.page_plan = plan.pages
         self.disk = SimDisk(Random(0))
         self.writer = SteppedCommitter(lambda: None)
         self.reader = SteppedCommitter(lambda: None)
@@ -116,24 +84,18 @@ class PagingState:
         self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
         setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
         self.broker.host.copies = WatchedCopies(self.broker.log, self.note_ends)
-        self.books = [
-            Book(queue, self.broker.queues[f"q{number}"], plan.address.attempts_max)
-            for number, queue in enumerate(plan.queues)
+        queues = [self.broker.queues[f"q{number}"] for number in range(len(plan.queues))]
+        self.pairs = [
+            Pair(queue, Book(queue_plan, plan.address, queue))
+            for queue, queue_plan in zip(queues, plan.queues, strict=True)
         ]
-        self.seats: list[Seat] = []
-        self._lapsed: list[tuple[Consumer, int]] = []
-        """What consumers held for too long, and must not hold any more."""
-        self.transactions: dict[int, Open] = {}
         self.route = plan.route(self.broker.resolver)
-        self.come_in = 0
-        """How many letters came in."""
-        self._writer = Writer()
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""
-        book = next(book for book in self.books if book.queue.name == name)
+        pair = next(pair for pair in self.pairs if pair.queue.name == name)
         for message in messages:
-            book.ended(message.id, reason, self.now_ms)
+            pair.model.ended(message.id, reason, self.now_ms)
 
     @property
     def address(self) -> Any:
@@ -145,22 +107,24 @@ class PagingState:
     @property
     def is_limited(self) -> bool:
         """May a message be refused?"""
-        return self.page_plan.limit_messages >= 0 or any(book.limits_senders for book in self.books)
+        return self.page_plan.limit_messages >= 0 or any(
+            queue.policy in {REJECT, FLOW_CONTROL} for queue in self.plan.queues
+        )
 
     @property
     def may_fail(self) -> bool:
         """May a COMMIT be refused?"""
         pages_fail = self.page_plan.limit_messages >= 0 and self.page_plan.limit_policy == "FAIL"
-        return pages_fail or any(book.plan.policy == REJECT for book in self.books)
+        return pages_fail or any(queue.policy == REJECT for queue in self.plan.queues)
 
-    def check_limits(self, batch: Batch) -> None:
+    def check_limits(self, batch: Batch, letters: list[Letter]) -> None:
         """What was let in fits; what was kept out, was for a reason that still holds."""
-        for book in self.books:
-            if batch.refused_by is book.queue:
-                message = batch.messages[0]
-                assert book.is_kept_out(message.size_bytes), f"{book.queue.name} kept out what it has room for"
-            elif batch.refused_by is None and any(message.id in book.slots for message in batch.messages):
-                assert book.plan.policy != REJECT or book.is_within(0, 0), f"{book.queue.name} is too full"
+        for pair in self.pairs:
+            model, name = pair.model, pair.queue.name
+            if batch.refused_by is pair.queue:
+                assert model.is_kept_out(letters[0]), f"{name} kept out what it has room for"
+            elif batch.refused_by is None and any(letter.id in model.slots for letter in letters):
+                assert model.plan.policy != REJECT or model.is_within([]), f"{name} is too full"
 
     # ---- what must always hold -------------------------------------------------------------------
 
@@ -169,17 +133,26 @@ class PagingState:
         if self.is_damaged:
             return
         in_memory: dict[int, Letter] = {}
-        for book in self.books:
-            ids = self._check_queue(book)
-            in_memory.update({letter_id: book.slots[letter_id].letter for letter_id in ids})
+        for pair in self.pairs:
+            pair.model.forget_killed()
+            ids = self._check_queue(pair.queue, pair.model)
+            in_memory.update({letter_id: pair.model.slots[letter_id].letter for letter_id in ids})
+        for seat in self.seats:
+            reader = seat.reader
+            assert list(seat.consumer.held) == [item.letter.id for item in reader.held + reader.out], "holds another"
+            assert [entry.message.id for entry in seat.consumer.outbox] == reader.unsent, "another outbox"
         account = self.address.account
         assert account.message_count == len(in_memory), "messages that the address answers for"
         assert account.size_bytes == sum(one.memory_bytes for one in in_memory.values()), "bytes of the address"
         assert self.broker.memory.account.message_count >= account.message_count, "messages of the broker"
         assert not self.said, "damage without damage"
 
-    def _check_queue(self, book: Book) -> set[int]:
-        queue, counters = book.queue, book.queue.contents.counters
+    def _check_queue(self, queue: Queue, book: Book) -> set[int]:
+        counters, activation = queue.contents.counters, queue.activation
+        is_out = activation is not None and activation.broadcast is not None and activation.broadcast.is_out
+        if book.barrier_out is not None and not is_out:
+            assert not book.barrier_was_written, "a barrier came back although it was sent"
+            book.end_barrier()
         slots = [slot for slot in book.slots.values() if slot.state != HANDED]
         picked = held = size_bytes = durable_count = durable_bytes = 0
         away: list[int] = []
@@ -192,13 +165,8 @@ class PagingState:
             if slot.state != READY:
                 away.append(letter.id)
                 picked += slot.state == PICKED
-                held += slot.state in {HELD, PENDING, OUT}
+                held += slot.state == HELD
         assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
-        activation = queue.activation
-        if activation is not None:
-            book.see_barrier(is_out=activation.broadcast is not None and activation.broadcast.is_out)
-            held = sum(slot.state in {HELD, PENDING, OUT} for slot in slots)
-            away = [slot.letter.id for slot in slots if slot.state != READY]
         assert counters.held_count == held, "in delivery"
         gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
         assert counters.added == gone + len(slots), "what came is not what went and what is there"

@@ -8,52 +8,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from operator import itemgetter
-from sys import maxsize
-from typing import Final
 
 from tests.model.activation_model import ActivationModel
 from tests.model.items_model import Counts
-from tests.model.plans import PROPORTIONAL, RING, ROUND_ROBIN, AddressPlan, QueuePlan
+from tests.model.plans import PROPORTIONAL, RING, ROUND_ROBIN
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.rules_model import is_over, valid_ms
-
-_NEVER: Final = (maxsize, 0)
+from tests.model.rules_model import group_of, is_over, valid_ms
 
 
 class QueueModel(ActivationModel):
     """One queue, and who reads it."""
-
-    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
-        super().__init__(plan, address)
-        self.paused = False
-        self.started = plan.consumers_before <= 0
-        self.opens_at_ms: int | None = None
-        self._last_turn = 0
-        self._writes = 0
-        self.owner: int | None = None
-        """The connection, or client, whose consumers are admitted."""
-
-    @property
-    def takers(self) -> list[Reader]:
-        """Readers that are no browsers: those count where readers are counted."""
-        return [reader for reader in self.readers if not reader.browses]
-
-    @property
-    def is_open(self) -> bool:
-        """May anything be dispatched?"""
-        return self.started and not self.paused and not self.must_settle
-
-    @property
-    def is_full(self) -> bool:
-        """Are as many out as may be?"""
-        out = sum(len(reader.out) for reader in self.readers) + len(self.pending_out)
-        return 0 <= self.plan.backlog_all <= len(self.held_items()) + out
-
-    def accepts(self, letter: Letter) -> bool:
-        """Does a message sent to the address come to this queue?"""
-        if self.plan.purge and not self.takers:
-            return False
-        return not self.plan.red_only or letter.color == "red"
 
     # ---- arrivals --------------------------------------------------------------------------------
 
@@ -72,8 +36,9 @@ class QueueModel(ActivationModel):
 
     def value_of(self, key: str | None) -> Item | None:
         """The value of a key, if it is not out with a consumer."""
-        here = [*self.items, *(item for _, _, item in self.scheduled)]
-        return next((item for item in here if item.is_value and key is not None and item.letter.key == key), None)
+        return next(
+            (item for item in self.unheld() if item.is_value and key is not None and item.letter.key == key), None
+        )
 
     def become_value(self, new: Item) -> None:
         """On a last-value queue: what has the same key goes, or must not come back."""
@@ -115,7 +80,7 @@ class QueueModel(ActivationModel):
         due = self.due_items(now_ms)
         for item in reversed(due):
             self.remove(item)
-            if not self.plan.activates_in_order and (not item.attempts or self.group_of(item) is None):
+            if not self.plan.activates_in_order and (not item.attempts or group_of(self.plan, item.letter) is None):
                 self._head_number -= 1
                 item.number = self._head_number
             self._put_back(item, returned=item.redelivered)
@@ -135,14 +100,6 @@ class QueueModel(ActivationModel):
         return item.outdated
 
     # ---- deliveries ------------------------------------------------------------------------------
-
-    def is_served(self, reader: Reader) -> bool:
-        """Does the distribution offer this reader anything?"""
-        if self.plan.exclusive:
-            return reader.browses or reader is next(iter(self.takers), None)
-        if self.plan.live_max and not reader.browses:
-            return reader in [one for one in self.readers if not one.browses][: self.plan.live_max]
-        return True
 
     def next_for(self, reader: Reader, now_ms: int) -> Item | None:
         """The next item that this reader must be given."""
@@ -172,56 +129,25 @@ class QueueModel(ActivationModel):
         if self.plan.activates_in_order and not item.is_active:
             self.note_end_of_barrier()
             self.activate_up_to(item)
-        self._check_legal(reader, item, now_ms)
-        if not reader.browses:
-            self.waits_for_settling = False
-        self.take_group(reader, item)
-        reader.room -= reader.weight(item.letter)
-        reader.unsent.append(letter_id)
-        if reader.reads:
-            reader.shown.add(letter_id)
-        else:
+        self._check_turn(reader, item, now_ms)
+        self.take(reader, item)
+        if not reader.reads:
             self.items.remove(item)
-        if not reader.settles:
-            reader.held.append(item)
-        elif not reader.reads:
-            reader.picked.append(item)
-            if reader.acks:
-                reader.out.append(item)
+        if reader.settles and not reader.reads:
             self.shrank()
 
     def written(self, reader: Reader, now_ms: int) -> None:
-        """What a reader got was written: for one that settles on send that is the end of it."""
-        if reader.has_barrier:
-            self.barrier_was_written, reader.has_barrier = True, False
-            reader.unsent = []
-            return
-        self._writes += 1
-        held = {item.letter.id for item in reader.held}
-        reader.written |= dict.fromkeys(reader.unsent, self._writes)
-        reader.written = {letter_id: number for letter_id, number in reader.written.items() if letter_id in held}
-        if self.plan.lease_ms and not (reader.reads or reader.settles):
-            reader.leases |= dict.fromkeys(reader.unsent, (now_ms + self.plan.lease_ms, self._writes))
-        self.counts.acknowledged += len(reader.picked)
-        if reader.picked:
-            reader.picked = []
+        picked = [] if reader.has_barrier else reader.picked
+        super().written(reader, now_ms)
+        self.counts.acknowledged += len(picked)
+        if picked:
             self.shrank()
-        reader.handed = []
-        reader.unsent = []
-        reader.firsts = set()
 
-    def _check_legal(self, reader: Reader, item: Item, now_ms: int) -> None:
+    def _check_turn(self, reader: Reader, item: Item, now_ms: int) -> None:
+        """Is it this one's turn, and this reader's?"""
         letter = item.letter
         assert item.is_active or not self.plan.activates_in_order, "delivered before it was active"
-        assert self.is_open or reader.browses, "delivered through a closed gate, or before what is out is settled"
         assert not is_over(self.plan, letter, now_ms), "an expired message was delivered"
-        assert reader.wants(letter), "delivered against selector, no-local or replay period"
-        assert reader.has_room, "delivered without room or beyond the window"
-        assert reader.browses or not self.is_full, "more are out than may be"
-        assert self.is_served(reader), "delivered past those that are served"
-        assert self.may_have(reader, item), "delivered although the group is with another"
-        if reader.reads:
-            assert letter.id not in reader.shown, "shown twice to one reader"
         first = self.next_for(reader, now_ms)
         if first is not item:
             assert reader.reads, f"message {letter.id} overtook another"
@@ -286,23 +212,21 @@ class QueueModel(ActivationModel):
 
     # ---- settling and returning ------------------------------------------------------------------
 
-    def acknowledge(self, reader: Reader) -> None:
-        """One message that the reader let go is settled; reading settles nothing, and what is gone was settled
-        before.
-        """
-        if not (reader.reads or reader.settles):
-            self.counts.acknowledged += 1
+    def settle(self, reader: Reader | None, items: list[Item], *, expires: bool) -> list[Letter]:
+        if reader is None:
+            for item in items:
+                self.remove(item)
+        elif reader.reads or reader.settles:
+            return []
+        elif expires and items:
+            self.happened.add("expired by a consumer")
+        if expires:
+            self.counts.expired += len(items)
+        else:
+            self.counts.acknowledged += len(items)
+        if items:
             self.shrank()
-
-    def expire_held(self, reader: Reader) -> bool:
-        """The reader has one message expire that it let go. Returns False where that is an acknowledgement."""
-        if reader.reads or reader.settles:
-            self.acknowledge(reader)
-            return False
-        self.counts.expired += 1
-        self.happened.add("expired by a consumer")
-        self.shrank()
-        return True
+        return [item.letter for item in items] if expires else []
 
     def _was_tried_enough(self, item: Item, *, cancels: bool) -> bool:
         """A delivery came to nothing: was it one too many?"""
@@ -315,19 +239,10 @@ class QueueModel(ActivationModel):
         return bool(over)
 
     def release(
-        self, reader: Reader, items: list[Item], *, failed: bool, now_ms: int, cancels: bool = False
-    ) -> list[Letter]:
-        """Take items back; returns the dead."""
-        if reader.reads or reader.settles:
-            return []
-        return self.release_of([(reader, items)], failed=failed, now_ms=now_ms, cancels=cancels)
-
-    def release_of(
         self, held: list[tuple[Reader, list[Item]]], *, failed: bool, now_ms: int, cancels: bool = False
     ) -> list[Letter]:
-        """Take back what several readers held, in the order in which it was sent: each to its place, then trim, then
-        delay what survived. Returns the dead.
-        """
+        """In the order in which it was sent: each to its place, then trim, then delay what survived."""
+        held = [(reader, items) for reader, items in held if not (reader.reads or reader.settles)]
         dead: list[Letter] = []
         delayed: list[Item] = []
         restored = 0
@@ -361,13 +276,12 @@ class QueueModel(ActivationModel):
                 self.items.remove(item)
                 delay = self.address.redelivery_delay * self.address.multiplier ** (item.attempts - 1)
                 self.schedule(item, now_ms + int(min(delay, self.address.redelivery_delay_max)))
-                self.happened.add("delayed in a group" if self.group_of(item) is not None else "delayed")
+                self.happened.add("delayed in a group" if group_of(self.plan, item.letter) is not None else "delayed")
         if restored < len(items):
             self.shrank()
         return dead
 
     def put_back_unsent(self, reader: Reader) -> None:
-        """What was picked for a reader and never written returns as if nothing had happened."""
         unsent = set(reader.unsent)
         waiting = reader.picked + [item for item in reader.held if item.letter.id in unsent]
         reader.held = [item for item in reader.held if item.letter.id not in unsent]
@@ -389,77 +303,11 @@ class QueueModel(ActivationModel):
         self.fit(len(waiting) + len(reader.handed), 0, offered=False)
         reader.handed = []
 
-    # ---- readers and gates -----------------------------------------------------------------------
-
-    def admits_reader(self, reader: Reader) -> bool:
-        """May the reader come? If so, its connection or client may be the owner from now on."""
-        plan, others = self.plan, self.readers
-        if 0 <= plan.consumers_max <= len(self.takers) and not reader.browses:
-            return False
-        if others and (reader.alone or any(other.alone for other in others)):
-            return False
-        if plan.admits == "LINK":
-            return not others
-        if plan.admits == "CONNECTION":
-            return all(other.connection == reader.connection for other in others)
-        if plan.admits == "CONTAINER":
-            self.owner = self.owner or reader.connection
-            return self.owner == reader.connection
-        return True
-
-    def come(self, reader: Reader, now_ms: int) -> None:
-        """A reader attaches."""
-        if self.join_groups(reader) and self.plan.consumers_before > 0:
-            self.started = False
-        self.readers.append(reader)
-        self.put_last(reader)
-        if self.started or reader.browses:
-            return
-        if len(self.takers) >= self.plan.consumers_before:
-            self.started = True
-            self.opens_at_ms = None
-        elif self.plan.delay_before >= 0 and self.opens_at_ms is None:
-            self.opens_at_ms = now_ms + self.plan.delay_before
-
-    def put_last(self, reader: Reader) -> None:
-        """It comes behind all others that are equal else."""
-        self._last_turn += 1
-        reader.turn = self._last_turn
-
-    def lapsed(self, now_ms: int) -> list[tuple[Reader, list[Item]]]:
-        """What readers have held for too long, the reader first whose lease began first."""
-        over: list[tuple[tuple[int, int], Reader, list[Item]]] = []
-        for reader in self.readers:
-            items = [item for item in reader.sent if reader.leases.get(item.letter.id, _NEVER)[0] <= now_ms]
-            if items:
-                over.append((reader.leases[items[0].letter.id], reader, items))
-                self.happened.add("lease over")
-        return [(reader, items) for _, reader, items in sorted(over, key=itemgetter(0))]
+    # ---- other ends ------------------------------------------------------------------------------
 
     def holder_of(self, item: Item) -> Reader | None:
         """Who was sent an item and is to settle it."""
         return next((reader for reader in self.readers if not reader.reads and item in reader.sent), None)
-
-    def leave(self, reader: Reader) -> None:
-        """A reader is gone, what it had is back."""
-        self.readers.remove(reader)
-        reader.has_barrier = False
-        if self.barrier_out is not None and not self.takers:
-            self.end_barrier()
-        self.leave_groups(reader)
-        if self.takers or reader.browses:
-            return
-        if self.plan.consumers_before > 0:
-            self.started = False
-            self.opens_at_ms = None
-        if self.plan.purge:
-            self.purge()
-
-    def tick_gate(self, now_ms: int) -> None:
-        """Open when delay-before-dispatch is over."""
-        if self.opens_at_ms is not None and now_ms >= self.opens_at_ms:
-            self.started = True
-            self.opens_at_ms = None
 
     def restart(self, now_ms: int) -> None:
         """The power goes: clients are gone, what they had is back, and what is not durable is lost. Paused and
@@ -492,7 +340,7 @@ class QueueModel(ActivationModel):
         """After a restart: what was aside is again (but what is due and has its place), what is left becomes a value in
         order.
         """
-        keeps_place = self.plan.activates_in_order or (item.attempts and self.group_of(item) is not None)
+        keeps_place = self.plan.activates_in_order or (item.attempts and group_of(self.plan, item.letter) is not None)
         if due_ms <= now_ms and keeps_place:
             due_ms = 0
         if not due_ms or item.attempts:
@@ -506,11 +354,7 @@ class QueueModel(ActivationModel):
         else:
             self.items.append(item)
 
-    def purge(self) -> int:
-        """Kill what is ready or scheduled; returns how many."""
-        gone = len(self.items) + len(self.scheduled)
-        self.counts.killed += gone
-        self.items = []
-        self.scheduled = []
+    def purge(self) -> None:
+        self.counts.killed += len(self.unheld())
+        self.items, self.scheduled = [], []
         self.shrank()
-        return gone

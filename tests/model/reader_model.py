@@ -65,37 +65,11 @@ SELECTORS: Final[dict[str, Callable[[Letter], bool]]] = {
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Wishes:
-    """What a consumer wants. With a replay period (in s) that is what arrived in this time before it came, at
-    ``came_ms``, and everything that comes in behind ``came_after``.
-    """
-
-    connection: int
-    selector: str | None
-    no_local: bool
-    replay_s: int | None = None
-    came_ms: int = 0
-    came_after: int = 0
-
-    def wants(self, letter: Letter) -> bool:
-        """Does the letter pass selector, no-local and replay period?"""
-        if self.no_local and letter.origin == self.connection:
-            return False
-        if self.replay_s is not None and letter.place <= self.came_after:
-            is_recent = self.replay_s > 0 and letter.arrived_ms >= self.came_ms - 1000 * self.replay_s
-            if not is_recent:
-                return False
-        return self.selector is None or SELECTORS[self.selector](letter)
-
-    @property
-    def wants_all(self) -> bool:
-        """Does it take whatever comes?"""
-        return self.selector is None and not self.no_local and self.replay_s is None
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class Reader(Wishes):
+class Reader:
     """The model of one consumer.
+
+    With a replay period (``replay_s``) it wants what arrived in this time before it came, at ``came_ms``, and what
+    comes in behind ``came_after``.
 
     ``reads``: it takes nothing away (a browser, or any consumer of a non-destructive queue). ``window`` is -1, 0 or
     bytes, ``backlog`` how many it may hold; ``overhead`` is what a message weighs beside its own size. ``alone``: it
@@ -110,6 +84,12 @@ class Reader(Wishes):
     """
 
     number: int
+    connection: int
+    selector: str | None
+    no_local: bool
+    replay_s: int | None = None
+    came_ms: int = 0
+    came_after: int = 0
     settles: bool
     acks: bool = True
     browses: bool
@@ -133,6 +113,21 @@ class Reader(Wishes):
     lapsed: list[Item] = field(default_factory=list)
     has_barrier: bool = False
     turn: int = 0
+
+    def wants(self, letter: Letter) -> bool:
+        """Does the letter pass selector, no-local and replay period?"""
+        if self.no_local and letter.origin == self.connection:
+            return False
+        if self.replay_s is not None and letter.place <= self.came_after:
+            is_recent = self.replay_s > 0 and letter.arrived_ms >= self.came_ms - 1000 * self.replay_s
+            if not is_recent:
+                return False
+        return self.selector is None or SELECTORS[self.selector](letter)
+
+    @property
+    def wants_all(self) -> bool:
+        """Does it take whatever comes?"""
+        return self.selector is None and not self.no_local and self.replay_s is None
 
     @property
     def has_room(self) -> bool:

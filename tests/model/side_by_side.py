@@ -3,65 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
-from sys import maxsize
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Reader as Origin
-from artemis_py.core.queue.queue import Queue
-from artemis_py.errors import LimitError
-from artemis_py.message import Message
+from artemis_py.core.order.entry import Entry
 from artemis_py.record_log import RecoveredState
-from artemis_py.selector import compile_selector
 from tests.kit.disk import SimDisk
 from tests.kit.tiny_turns import TinySteps
 from tests.model.compare import active_ids, compare
-from tests.model.letters import Spec, Writer
 from tests.model.lives import StrictRecords
-from tests.model.observe import Event, LiveLog, WatchedConsumer, note, observe
+from tests.model.observe import Event, LiveLog, note, observe
 from tests.model.plans import Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item, Letter, Reader
+from tests.model.world import Pair, World
 
-START_MS: Final = 1_000_000
-PLENTY: Final = 1 << 30
-OVERHEAD_BYTES: Final = 20
-CONNECTIONS: Final = 2
+Queued = Pair[QueueModel]
 
 
-@dataclass(slots=True)
-class Pair:
-    """A queue and its model."""
-
-    queue: Queue
-    model: QueueModel
-
-
-@dataclass(slots=True)
-class Seat:
-    """A consumer and its model, and where they read."""
-
-    consumer: WatchedConsumer
-    reader: Reader
-    pair: Pair
-
-    @property
-    def sent(self) -> list[Item]:
-        """What the client has seen and not settled."""
-        return self.reader.sent
-
-
-class SideBySide:
-    """One address with its queues. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending and settling."""
+class SideBySide(World[QueueModel]):
+    """Queues that have all in memory. ``now_ms`` moves only by ``advance``; see ``Trade`` for sending."""
 
     steps: ClassVar[TinySteps | None] = None
     """With these nothing large is done at once."""
 
     def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
-        self.plan = plan
-        self.now_ms = START_MS
+        super().__init__(plan)
         self.events: list[Event] = []
         self.log: LiveLog | StrictRecords = StrictRecords.on(SimDisk(Random(0))) if restarts else LiveLog()
         self._begin_broker(RecoveredState())
@@ -69,18 +37,10 @@ class SideBySide:
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
             for number, queue_plan in enumerate(plan.queues)
         ]
-        self.seats: list[Seat] = []
-        self.dead: list[tuple[int, str]] = []
-        self.expired: list[tuple[int, str]] = []
         self.sources: dict[int, tuple[int, str]] = {}
         """Of copies, by the id of the copy: id and queue of what was copied."""
         self.forwarded = 0
-        """How many of the two lists above a dispatch has turned into copies."""
-        self.come_in = 0
-        """How many letters came in."""
-        self.happened: set[str] = set()
-        """What the address was seen to do; see ``QueueModel.happened`` for the queues."""
-        self._writer = Writer()
+        """How many dead and expired ones a dispatch has turned into copies."""
         self._in_turn = False
         self.persistent: set[int] = set()
         """Ids of all letters that a restart does not lose."""
@@ -94,10 +54,6 @@ class SideBySide:
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def write_letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        """A message and its model."""
-        return self._writer.write(self.broker, spec, origin, self.now_ms)
-
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""
         return {letter.id: letter for pair in self.pairs for letter in pair.model.letters()}
@@ -109,7 +65,7 @@ class SideBySide:
 
     # ---- what happened inside the last call ------------------------------------------------------
 
-    def absorb(self, pair: Pair, coming: Sequence[Letter] = ()) -> None:
+    def absorb(self, pair: Queued, coming: Sequence[Letter] = ()) -> None:
         """Take note of the deliveries and expiries up to the queue's next arrival or trim, or up to the first of a
         letter that is still ``coming``; each must be legal.
         """
@@ -129,7 +85,7 @@ class SideBySide:
                 break
         self.events[:] = rest
 
-    def _absorb_what_was_over_first(self, pair: Pair) -> None:
+    def _absorb_what_was_over_first(self, pair: Queued) -> None:
         """Tiny turns: in one tick a scan may come before what falls due, and take that away, too."""
         counts = pair.model.counts
         for event in [event for event in self.events if event.queue_name == pair.queue.name]:
@@ -143,14 +99,14 @@ class SideBySide:
             self._absorb_one(pair, event)
 
     @staticmethod
-    def _was_a_value(pair: Pair, item: Item, event: Event) -> bool:
+    def _was_a_value(pair: Queued, item: Item, event: Event) -> bool:
         """Was it due before it was over? Then the value that a consumer has was outdated when it expired."""
         away = pair.model.held_items() + pair.model.picked_items()
         return any(
             one.letter.id in event.outdated and one.letter.key == item.letter.key and not one.outdated for one in away
         )
 
-    def offer_first(self, pair: Pair) -> None:
+    def offer_first(self, pair: Queued) -> None:
         """Consumers had their chance before the queue kept anything out: take note of what they got, and of a barrier
         that nobody else is to get, which is done then.
         """
@@ -158,14 +114,14 @@ class SideBySide:
         if pair.model.is_open:
             pair.model.note_end_of_barrier()
 
-    def _absorb_one(self, pair: Pair, event: Event) -> None:
+    def _absorb_one(self, pair: Queued, event: Event) -> None:
         if event.consumer_id is None:
             if event.senders_wait:  # in one tick something was due and made it too deep before this one's time was over
                 pair.model.grew()
             if all(one.letter.id != event.message_id for one in pair.model.overdue_or_due(self.now_ms)):
-                self._take_back_lapsed(pair)  # tiny turns: the lease ended first, in the same tick
+                self.take_back_lapsed(pair)  # tiny turns: the lease ended first, in the same tick
             pair.model.expire(event.message_id, self.now_ms)
-            self._forward_expired(pair, event.message_id)
+            self.forward_expired(pair, [event.message_id])
             return
         seat = next(seat for seat in self.seats if seat.consumer.id == event.consumer_id)
         assert seat.pair is pair, "a consumer took from a queue that it does not read"
@@ -174,18 +130,10 @@ class SideBySide:
         else:
             pair.model.deliver(seat.reader, event.message_id, self.now_ms)
 
-    def _forward_expired(self, pair: Pair, letter_id: int) -> None:
-        """An expired letter goes to the expiry address, or, if the queue says so, to the dead-letter address instead of
-        nowhere, or in any case nowhere.
-        """
-        policy, address = pair.model.plan.expiry_policy, self.plan.address
-        if policy != "DELETE" and address.expiry:
-            self.expired.append((letter_id, pair.queue.name))
-        elif policy == "ROUTE_TO_ALTERNATE" and address.dead_letter:
-            self.dead.append((letter_id, pair.queue.name))
-            self.happened.add("expired to the dead-letter address")
+    def note_taken(self, pair: Queued, reader: Reader, entry: Entry, *, is_barrier: bool) -> None:
+        note(self.events, pair.queue, entry.message, reader.number, is_barrier=is_barrier)
 
-    def grow(self, pair: Pair, letters: list[Letter], *, plain: bool) -> None:
+    def grow(self, pair: Queued, letters: list[Letter], *, plain: bool) -> None:
         """Messages arrived at a queue: who had room took some, then the ring trimmed. A ring of 0 asks nobody."""
         model = pair.model
         if plain and self._handed_over(pair, letters):
@@ -203,7 +151,7 @@ class SideBySide:
             model.append(letters, self.now_ms)
         self.settle_growth(pair, len(letters))
 
-    def _enter_values(self, pair: Pair, letters: list[Letter]) -> None:
+    def _enter_values(self, pair: Queued, letters: list[Letter]) -> None:
         """One by one: who has room may have the value that stands there, before the new one replaces it."""
         model = pair.model
         for index, letter in enumerate(letters):
@@ -214,7 +162,7 @@ class SideBySide:
                     assert model.withheld(self.now_ms) is None, "replaced while a consumer could take one"
             model.append([letter], self.now_ms)
 
-    def settle_growth(self, pair: Pair, grown: int, *, replaced: bool = False) -> None:
+    def settle_growth(self, pair: Queued, grown: int, *, replaced: bool = False) -> None:
         """So many came or returned: who has room takes some, then a ring fits itself, or senders have to wait. Were
         values ``replaced`` before, senders may go on once consumers had their chance.
         """
@@ -228,7 +176,7 @@ class SideBySide:
         pair.model.fit(grown, self.now_ms, offered=offered)
         self.absorb(pair)
 
-    def _handed_over(self, pair: Pair, letters: list[Letter]) -> bool:
+    def _handed_over(self, pair: Queued, letters: list[Letter]) -> bool:
         """Did the letters go straight to the only consumer? What others of the same SEND did later says nothing."""
         reader, name, added = pair.model.direct_reader(), pair.queue.name, pair.model.counts.added
         if reader is None or any(event.queue_name == name and event.added <= added for event in self.events):
@@ -264,7 +212,7 @@ class SideBySide:
             self.broker.tick(self.now_ms)
         else:
             self.steps.tick(self.broker, self.now_ms)
-        seen_before_due: list[Pair] = []
+        seen_before_due: list[Queued] = []
         for pair in self.pairs:
             if self.steps is not None:
                 self._absorb_what_was_over_first(pair)
@@ -290,21 +238,11 @@ class SideBySide:
             self._end_leases(pair)
         self.check()
 
-    def _end_leases(self, pair: Pair) -> None:
-        self._take_back_lapsed(pair)
+    def _end_leases(self, pair: Queued) -> None:
+        self.take_back_lapsed(pair)
         self.absorb(pair)
 
-    def _take_back_lapsed(self, pair: Pair) -> None:
-        """What readers held for too long goes back; they come behind the others now."""
-        over = pair.model.lapsed(self.now_ms)
-        for reader, _ in over:
-            pair.model.put_last(reader)
-        for reader, items in over:
-            reader.held = [item for item in reader.held if item not in items]
-            reader.lapsed += items
-        self.bury(pair, pair.model.release_of(over, failed=True, now_ms=self.now_ms))
-
-    def _see_what_is_active(self, pair: Pair) -> None:
+    def _see_what_is_active(self, pair: Queued) -> None:
         """Where messages become active in order: take over what the broker has found by now."""
         activation, model = pair.queue.activation, pair.model
         if activation is None:
@@ -314,7 +252,7 @@ class SideBySide:
             model.end_barrier()
         model.activate(active_ids(pair.queue))
 
-    def _check_activity(self, pair: Pair) -> None:
+    def _check_activity(self, pair: Queued) -> None:
         """A dispatch is over: what may be active is, and nobody waits for a barrier who could have it."""
         self._see_what_is_active(pair)
         if pair.queue.reference.noted_ready or pair.queue.activation is None:
@@ -348,135 +286,7 @@ class SideBySide:
         self._in_turn = False
         self.write()
 
-    # ---- readers ---------------------------------------------------------------------------------
-
-    def subscribe(
-        self,
-        number: int = 0,
-        connection: int = 1,
-        *,
-        settles: bool = False,
-        browses: bool = False,
-        selector: str | None = None,
-        no_local: bool = False,
-        window: int = -1,
-        priority: int = 0,
-        room: int = PLENTY,
-        replay_s: int | None = None,
-        alone: bool = False,
-        backlog: int | None = None,
-    ) -> Seat | None:
-        """A consumer comes to a queue; None when it is not admitted."""
-        pair = self.pairs[number % len(self.pairs)]
-        plan = pair.model.plan
-        defaults = pair.queue.consumer_defaults
-        since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
-        reads = browses or plan.non_destructive
-        backlog_max = maxsize if browses and backlog is None else plan.backlog_for(backlog)
-        overhead = 0 if settles else OVERHEAD_BYTES
-        consumer = WatchedConsumer(
-            self.broker.next_consumer_id(),
-            self,
-            settles=settles or (plan.once and not reads),
-            acks=not settles,
-            destructive=not reads,
-            selector=defaults.selector if selector is None else compile_selector(selector),
-            window_bytes=-1 if settles else window,
-            priority=priority,
-            no_local=connection if no_local else 0,
-            weigh=lambda message: message.size_bytes + overhead,
-            browses=browses,
-            since_ms=since_ms,
-            after_id=after_id,
-            exclusive=alone,
-            reader=Origin(connection, f"client-{connection}"),
-            backlog_max=maxsize if browses and backlog is None else defaults.backlog_for(backlog),
-        )
-        consumer.tell = lambda entry: note(self.events, pair.queue, entry.message, consumer.id)
-        consumer.tell_barrier = lambda entry: note(self.events, pair.queue, entry.message, consumer.id, is_barrier=True)
-        reader = Reader(
-            number=consumer.id,
-            connection=connection,
-            settles=consumer.settles,
-            acks=not settles,
-            browses=browses,
-            reads=reads,
-            selector=selector or plan.default_selector,
-            no_local=no_local,
-            window=-1 if settles else window,
-            priority=priority,
-            overhead=overhead,
-            replay_s=plan.replay_s if replay_s is None else replay_s,
-            came_ms=self.now_ms,
-            came_after=self.come_in,
-            alone=alone,
-            backlog=backlog_max,
-        )
-        if not self._attach(pair, consumer, reader):
-            return None
-        seat = Seat(consumer, reader, pair)
-        self.seats.append(seat)
-        self.set_room(seat, room)
-        return seat
-
-    def _attach(self, pair: Pair, consumer: WatchedConsumer, reader: Reader) -> bool:
-        admitted = pair.model.admits_reader(reader)
-        try:
-            self.broker.attach(pair.queue, consumer, self.now_ms)
-        except LimitError:
-            assert not admitted, "a consumer was refused"
-            self.happened.add("consumer refused")
-            self.check()
-            return False
-        assert admitted, "a consumer was admitted"
-        pair.model.come(reader, self.now_ms)
-        return True
-
-    def set_room(self, seat: Seat, room: int) -> None:
-        """The connection's socket takes so many bytes more (the session does the same each turn)."""
-        seat.consumer.room_bytes = room
-        seat.reader.room = room
-        if seat.consumer.parked:
-            seat.pair.queue.wake(seat.consumer)
-        self.check()
-
     def write(self) -> None:
-        """End of a turn: what consumers got is written to them."""
-        outgoing = self.broker.take_outgoing()
-        listed = {consumer.id for consumer in outgoing}
-        for seat in self.seats:
-            waits = seat.consumer.outbox or seat.consumer.handed
-            assert seat.consumer.id in listed or not waits, "nobody was told of the output"
-        for consumer in outgoing:
-            consumer.listed = False
-        for seat in self.seats:
-            entries, seat.consumer.outbox, seat.consumer.handed = seat.consumer.outbox, [], []
-            if entries:  # so does a session
-                seat.pair.queue.sent(seat.consumer, entries)
-            seat.consumer.firsts.clear()
-            seat.pair.model.written(seat.reader, self.now_ms)
-            self._see_what_is_active(seat.pair)
+        super().write()
         if isinstance(self.log, StrictRecords):
             self.log.write_down()
-        self.check()
-
-    def remove_seat(self, seat: Seat, *, failed: bool) -> None:
-        """A consumer goes: UNSUBSCRIBE and DISCONNECT count no attempt, a lost connection does."""
-        model, reader = seat.pair.model, seat.reader
-        self.broker.detach(seat.pair.queue, seat.consumer, failed=failed, now_ms=self.now_ms)
-        model.put_back_unsent(reader)
-        sent, reader.held = reader.held, []
-        dead = model.release(reader, sent, failed=failed, now_ms=self.now_ms)
-        self.bury(seat.pair, dead)
-        model.leave(reader)
-        self.seats.remove(seat)
-
-    def bury(self, pair: Pair, dead: list[Letter]) -> None:
-        """Letters that failed for the last time."""
-        if self.plan.address.dead_letter:
-            self.dead.extend((letter.id, pair.queue.name) for letter in dead)
-
-    def unsubscribe(self, seat: Seat) -> None:
-        """A consumer leaves in good order."""
-        self.remove_seat(seat, failed=False)
-        self.check()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.model.letters import Spec
 from tests.model.plans import FALLBACK
-from tests.model.side_by_side import CONNECTIONS, PLENTY
+from tests.model.world import CONNECTIONS, PLENTY
 
 SEATS_MAX: Final = 5
 BACKLOGS: Final = (None, None, 1, 2, 10)
@@ -56,9 +56,11 @@ _WHEN: Final[dict[str, Callable[[Any, dict[str, Any]], bool]]] = {
 """When a step can be taken, if not always."""
 
 _OF_A_SEAT: Final[dict[str, Callable[[Any, Any], Sequence[Any]]]] = {
-    "settle": lambda world, seat: seat.sent,
+    "settle": lambda world, seat: seat.reader.sent,
     "settle_late": lambda world, seat: seat.reader.lapsed,
-    "settle_in_transaction": lambda world, seat: seat.sent if seat.reader.connection in world.transactions else (),
+    "settle_in_transaction": lambda world, seat: (
+        seat.reader.sent if seat.reader.connection in world.transactions else ()
+    ),
     "replace": lambda world, seat: () if seat.reader.reads else [seat],
     "unsubscribe": lambda world, seat: [seat],
     "set_room": lambda world, seat: [seat],

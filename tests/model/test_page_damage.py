@@ -43,20 +43,21 @@ def page_file(world: PagingWorld) -> File:
 
 def read_all(world: PagingWorld) -> list[int]:
     """What a consumer gets, by number; afterwards nothing may be left to wait for."""
-    first = min(world.books[0].slots)
+    first = min(world.pairs[0].model.slots)
     world.is_damaged = True
     found: list[int] = []
     seat = world.subscribe(settles=True)
     assert seat is not None
 
-    def note(entry: Entry) -> None:
+    def note(entry: Entry, *, is_barrier: bool) -> None:
+        assert not is_barrier
         found.append(entry.message.id - first)
-        world.books[0].slots[entry.message.id].state = PICKED
+        world.pairs[0].model.slots[entry.message.id].state = PICKED
 
     seat.consumer.tell = note
     world.rest()
-    counters = world.books[0].queue.contents.counters
-    counts = world.books[0].queue.message_count, counters.size_bytes, counters.durable_count, counters.held_count
+    counters = world.pairs[0].queue.contents.counters
+    counts = world.pairs[0].queue.message_count, counters.size_bytes, counters.durable_count, counters.held_count
     assert counts == (0, 0, 0, 0), "something is waited for"
     assert world.address.number_of_pages == 0, "a page stays"
     assert world.address.account.message_count == 0

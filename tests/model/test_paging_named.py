@@ -45,7 +45,7 @@ def test_a_page_that_everybody_was_done_with_goes_when_it_is_not_the_last_any_mo
     world.subscribe(settles=False)
     world.rest()
     seat = world.seats[0]
-    world.settle(seat, len(seat.sent) - 1)
+    world.settle(seat, len(seat.reader.sent) - 1)
     assert world.address.number_of_pages == 2
     world.publish(RED)
     assert world.address.number_of_pages == 2
@@ -61,7 +61,7 @@ def test_a_consumer_that_read_far_ahead_gets_what_comes_when_paging_is_over() ->
     world.publish(Spec("red", priority=9))
     world.publish(RED)
     world.rest()
-    assert not world.books[0].slots
+    assert not world.pairs[0].model.slots
 
 
 def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look() -> None:
@@ -88,7 +88,7 @@ def test_a_purge_between_dispatch_and_write_leaves_the_durable_count_right() -> 
     assert world.seats[0].consumer.outbox
     world.purge(0)
     world.rest()
-    assert world.books[0].queue.contents.counters.durable_count == 0
+    assert world.pairs[0].queue.contents.counters.durable_count == 0
 
 
 def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
@@ -99,7 +99,7 @@ def test_a_page_that_goes_while_somebody_waits_for_it_is_not_damage() -> None:
     world.writer.step()
     world.turn()
     stream = world.address.stream
-    reader = PageReader(stream, world.books[0].queue.reference, None, stream.pages[0].first_place)
+    reader = PageReader(stream, world.pairs[0].queue.reference, None, stream.pages[0].first_place)
     assert reader.next() is None
     world.purge(0)
     world.turn()
@@ -135,7 +135,7 @@ def test_consumers_go_on_when_a_turn_had_to_stop_reading(monkeypatch: pytest.Mon
     world.now_ms += 1000
     world.subscribe(settles=True)
     world.rest()
-    assert not world.books[0].slots
+    assert not world.pairs[0].model.slots
 
 
 @pytest.mark.parametrize("kind", [SORTED, "plain"])
@@ -206,7 +206,7 @@ def test_what_is_delivered_makes_room_for_others(limit: dict[str, int | str]) ->
     world.turn()
     world.subscribe(window=0)
     world.rest()
-    assert [len(seat.sent) for seat in world.seats] == [1, 1]
+    assert [len(seat.reader.sent) for seat in world.seats] == [1, 1]
 
 
 def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> None:
@@ -217,7 +217,7 @@ def test_a_value_of_a_view_is_replaced_by_a_later_one_of_another_priority() -> N
     world.subscribe(selector="color = 'red'")
     world.rest()
     assert [seat.consumer.held.keys() for seat in world.seats] == [{3}]
-    assert [entry.message.id for entry in world.books[0].queue.contents.order] == [1]
+    assert [entry.message.id for entry in world.pairs[0].queue.contents.order] == [1]
 
 
 def test_a_queue_is_deleted_while_some_of_its_pages_is_in_memory() -> None:

@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
-from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.order.entry import PURGED, Entry
-from artemis_py.core.queue.acknowledge import SelectedMessages
-from artemis_py.core.queue.messages import ACCEPT, CANCEL, EXPIRE
-from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
-from artemis_py.message import Message
-from artemis_py.selector import compile_selector
 from tests.model.letters import Spec
 from tests.model.lives import StrictRecords
-from tests.model.plans import ADDRESS, NO_POLICY, REJECT, Plan
-from tests.model.reader_model import SELECTORS, Item, Letter, Reader
-from tests.model.side_by_side import Pair, Seat, SideBySide
-
-
-@dataclass(slots=True)
-class OpenTransaction:
-    """A transaction and its model."""
-
-    real: Transaction = field(default_factory=Transaction)
-    sends: list[tuple[Letter, int, Message]] = field(default_factory=list)
-    acknowledged: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
-    refused: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
-    expired: list[tuple[Pair, Reader, Item]] = field(default_factory=list)
-
-
-def _pending_of(pair: Pair, reader: Reader) -> list[tuple[Reader, Item]]:
-    """Where a transaction keeps what the reader settles in it."""
-    return pair.model.pending_out if reader.settles else pair.model.pending
+from tests.model.plans import ADDRESS, NO_POLICY, REJECT
+from tests.model.queue_model import QueueModel
+from tests.model.reader_model import Item, Letter
+from tests.model.side_by_side import Queued, SideBySide
+from tests.model.world import OpenTransaction, Seat
 
 
 class Trade(SideBySide):
     """A world with clients. Each connection has at most one open transaction."""
-
-    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
-        super().__init__(plan, restarts=restarts)
-        self.transactions: dict[int, OpenTransaction] = {}
 
     # ---- sending ---------------------------------------------------------------------------------
 
@@ -55,13 +29,7 @@ class Trade(SideBySide):
             self._publish(list(specs), connection, delay_ms)
 
     def _publish(self, specs: list[Spec], connection: int, delay_ms: int) -> None:
-        written = [self.write_letter(spec, connection) for spec in specs]
-        messages = [message for message, _ in written]
-        letters = [letter for _, letter in written]
-        plain = not any(spec.persistent or spec.ttl_ms for spec in specs)
-        due_ms = self.now_ms + delay_ms if delay_ms else 0
-        size_bytes = sum(letter.size_bytes for letter in letters)
-        batch = Batch(self.route, messages, size_bytes, self.now_ms, plain, due_ms)
+        batch, letters = self.batch_of(specs, connection, delay_ms)
         accepted = self.broker.publisher.publish(batch)
         expected = 0
         kept_out = False
@@ -70,7 +38,7 @@ class Trade(SideBySide):
             is_full, drops = not kept_out and self.is_full, self.plan.address.full_policy == "DROP"
             taken = 0 if kept_out or (is_full and not drops) else len(group)
             if taken and not is_full:
-                self._arrive(group, due_ms, plain=plain)
+                self._arrive(group, batch.due_ms, plain=batch.plain)
             expected += taken
             if taken < len(group):
                 break
@@ -86,7 +54,7 @@ class Trade(SideBySide):
             return [letters]
         return [[letter] for letter in letters]
 
-    def _asked(self, letter: Letter) -> list[Pair]:
+    def _asked(self, letter: Letter) -> list[Queued]:
         """The queues that a letter comes to, in the order in which they are asked for room: views are asked last."""
         pairs = [pair for pair in self.pairs if pair.model.accepts(letter)]
         return sorted(pairs, key=lambda pair: bool(pair.model.plan.view))
@@ -108,8 +76,7 @@ class Trade(SideBySide):
 
     def _arrive(self, letters: list[Letter], due_ms: int, *, plain: bool) -> None:
         for letter in letters:
-            self.come_in += 1
-            letter.place = self.come_in
+            self.note_place(letter)
             (self.persistent.add if letter.persistent else self.persistent.discard)(letter.id)
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
@@ -125,46 +92,7 @@ class Trade(SideBySide):
 
     # ---- settling --------------------------------------------------------------------------------
 
-    def _let_go(self, seat: Seat, index: int, *, cumulative: bool) -> tuple[list[int], list[Item]]:
-        sent = seat.reader.sent
-        chosen = sent[: index + 1] if cumulative else [sent[index]]
-        seat.reader.held = [item for item in seat.reader.held if item not in chosen]
-        seat.reader.out = [item for item in seat.reader.out if item not in chosen]
-        return [item.letter.id for item in chosen], chosen
-
-    def settle(
-        self, seat: Seat, index: int = 0, *, cumulative: bool = False, refuses: bool = False, expires: bool = False
-    ) -> None:
-        """ACK or NACK of the message at ``index`` among those sent, outside a transaction."""
-        ids, items = self._let_go(seat, index, cumulative=cumulative)
-        entries = [seat.consumer.let_go(message_id) for message_id in ids]
-        self._carry_out_now(seat, entries, items, refuses=refuses, expires=expires)
-        self.check()
-
-    def _carry_out_now(
-        self, seat: Seat, entries: list[Entry], items: list[Item], *, refuses: bool, expires: bool
-    ) -> None:
-        queue, consumer, model = seat.pair.queue, seat.consumer, seat.pair.model
-        if expires:
-            queue.expire_held(consumer, entries, self.now_ms)
-            self._expire(seat.pair, seat.reader, items)
-        elif refuses:
-            queue.release(consumer, entries, failed=True, now_ms=self.now_ms)
-            dead = model.release(seat.reader, items, failed=True, now_ms=self.now_ms, cancels=True)
-            self.bury(seat.pair, dead)
-        else:
-            for entry in entries:
-                queue.acknowledge(consumer, [entry])
-                model.acknowledge(seat.reader)
-        if consumer.parked:
-            queue.wake(consumer)
-
-    def _expire(self, pair: Pair, reader: Reader, items: list[Item]) -> None:
-        for item in items:
-            if pair.model.expire_held(reader):
-                self._forward_expired(pair, item.letter.id)
-
-    def settle_late(self, seat: Seat, index: int, *, refuses: bool, expires: bool) -> None:
+    def settle_late(self, seat: Seat[QueueModel], index: int, *, refuses: bool, expires: bool) -> None:
         """ACK or NACK of a message that the seat has held for too long. Whoever holds it now may lose it; nobody's
         message is settled, but not refused.
         """
@@ -184,104 +112,18 @@ class Trade(SideBySide):
             model.remove(item)
         else:
             holder.held.remove(item)
-        self._carry_out_now(by, [found[1]], [item], refuses=refuses, expires=expires)
+        self.carry_out(by, [item], [found[1]], refuses=refuses, expires=expires)
         self.check()
 
-    def sift(self, number: int, connection: int, selector: str, *, refuses: bool, expires: bool) -> None:
-        """ACK or NACK by a filter, of a connection that need not read the queue."""
-        pair = self.pairs[number % len(self.pairs)]
-        queue, model = pair.queue, pair.model
-        if not model.plan.is_like_amps:
-            return
-        outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
-        queue.acknowledge_by_filter(
-            SelectedMessages(compile_selector(selector)), outcome, self.now_ms, connection=connection
-        )
-        matches = SELECTORS[selector]
-        if outcome != CANCEL:
-            here = [*model.items, *(item for _, _, item in model.scheduled)]
-            here = [item for item in here if matches(item.letter)]
-            if model.plan.activates_in_order:
-                here = [item for item in here if item.is_active or item in model.delayed()]
-            for item in here:
-                model.remove(item)
-                self._settle_nobodys(pair, item, expires=expires)
-            self.happened.update(["sifted"] if here else [])
-        held: list[tuple[Reader, list[Item]]] = []
-        for reader in model.readers:
-            if reader.reads or reader.settles or (model.plan.strict and reader.connection != connection):
-                continue
-            items = [item for item in (reader.sent if outcome == CANCEL else reader.held) if matches(item.letter)]
-            reader.held = [item for item in reader.held if item not in items]
-            reader.unsent = [one for one in reader.unsent if one not in {item.letter.id for item in items}]
-            held.append((reader, items))
-            self.happened.update(["sifted what others hold"] if items else [])
-        if outcome == CANCEL:
-            self.bury(pair, model.release_of(held, failed=True, now_ms=self.now_ms, cancels=True))
-        for reader, items in held if outcome != CANCEL else []:
-            if expires:
-                self._expire(pair, reader, items)
-            else:
-                for _ in items:
-                    model.acknowledge(reader)
-        self.check()
-
-    def _settle_nobodys(self, pair: Pair, item: Item, *, expires: bool) -> None:
-        """An item that nobody had is done, or expires."""
-        model = pair.model
-        if expires:
-            model.counts.expired += 1
-            self._forward_expired(pair, item.letter.id)
-        else:
-            model.counts.acknowledged += 1
-        model.shrank()
-
-    def replace(self, seat: Seat, selector: str | None, *, no_local: bool, backlog: int | None) -> None:
-        """A subscription is changed in place."""
-        queue, consumer, reader, plan = seat.pair.queue, seat.consumer, seat.reader, seat.pair.model.plan
-        defaults = queue.consumer_defaults
-        compiled = defaults.selector if selector is None else compile_selector(selector)
-        no_local_of = reader.connection if no_local else 0
-        queue.replace(consumer, compiled, no_local_of, defaults.backlog_for(backlog), self.now_ms)
-        if not (reader.settles or reader.has_barrier):
-            seat.pair.model.put_back_unsent(reader)
-        reader.selector = selector or plan.default_selector
-        reader.no_local = no_local
-        reader.backlog = plan.backlog_for(backlog)
-        self.happened.add("replaced in place")
-        self.check()
+    def sift_among(self, pair: Queued) -> list[Item]:
+        delayed = pair.model.delayed()
+        return [
+            item
+            for item in pair.model.unheld()
+            if item.is_active or not pair.model.plan.activates_in_order or item in delayed
+        ]
 
     # ---- transactions ----------------------------------------------------------------------------
-
-    def begin(self, connection: int = 1) -> None:
-        """BEGIN."""
-        self.transactions[connection] = OpenTransaction()
-
-    def send_in_transaction(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
-        """SEND inside: nothing is seen of it before COMMIT."""
-        transaction = self.transactions[connection]
-        due_ms = self.now_ms + delay_ms if delay_ms else 0
-        for spec in specs:
-            message, letter = self.write_letter(spec, connection)
-            transaction.real.send(self.route, message, due_ms)
-            transaction.sends.append((letter, due_ms, message))
-        self.check()
-
-    def settle_in_transaction(
-        self, seat: Seat, index: int = 0, *, refuses: bool = False, expires: bool = False
-    ) -> None:
-        """ACK or NACK inside: out of the consumer's hands and window, in delivery until COMMIT."""
-        transaction = self.transactions[seat.reader.connection]
-        ids, items = self._let_go(seat, index, cumulative=False)
-        entry = seat.consumer.let_go(ids[0])
-        into = "expired" if expires else "refused" if refuses else "acknowledged"
-        getattr(transaction.real, into).append((seat.pair.queue, seat.consumer, entry))
-        taken: list[tuple[Pair, Reader, Item]] = getattr(transaction, into)
-        taken.append((seat.pair, seat.reader, items[0]))
-        _pending_of(seat.pair, seat.reader).append((seat.reader, items[0]))
-        if seat.consumer.parked:
-            seat.pair.queue.wake(seat.consumer)
-        self.check()
 
     def commit(self, connection: int = 1) -> None:
         """COMMIT: all of it, or with a full FAIL address or REJECT queue nothing; a full BLOCK address, and a queue
@@ -313,7 +155,7 @@ class Trade(SideBySide):
                 self.absorb(pair)
             self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
-            self._undo(transaction)
+            self.undo(transaction)
         else:
             self._carry_out(transaction)
         self.check()
@@ -327,7 +169,7 @@ class Trade(SideBySide):
                     return True
         return False
 
-    def _refusal(self, transaction: OpenTransaction) -> type[BrokerError] | None:
+    def _refusal(self, transaction: OpenTransaction[QueueModel]) -> type[BrokerError] | None:
         """Who has no room for one of the letters, behind those before it: the address, or a queue whose consumers had
         their chance? None when all of them may come.
         """
@@ -347,7 +189,7 @@ class Trade(SideBySide):
                     return QueueFullError
         return None
 
-    def _carry_out(self, transaction: OpenTransaction) -> None:
+    def _carry_out(self, transaction: OpenTransaction[QueueModel]) -> None:
         policy, limit = self.plan.address.full_policy, self.plan.address.messages_max
         for letter, _, message in transaction.sends:
             letter.id = message.id  # it is numbered anew when it comes in
@@ -357,75 +199,9 @@ class Trade(SideBySide):
                     self._arrive(letters, due_ms, plain=False)
         if policy == "FAIL" and limit >= 0 and transaction.sends:
             assert len(self.letters()) <= limit, "COMMIT overfilled the address"
-        for pair, reader, item in transaction.acknowledged:
-            _pending_of(pair, reader).remove((reader, item))
-            pair.model.acknowledge(reader)
-        for pair, reader, item in transaction.expired:
-            _pending_of(pair, reader).remove((reader, item))
-            self._expire(pair, reader, [item])
-        self._give_back(transaction.refused, cancels=True)
+        self.settle_all(transaction)
 
-    def abort(self, connection: int = 1) -> None:
-        """ABORT: what was sent is forgotten, what was settled in it has failed and goes back."""
-        transaction = self.transactions.pop(connection)
-        transaction.real.abort(self.now_ms)
-        self._undo(transaction)
-        self.check()
-
-    def _undo(self, transaction: OpenTransaction) -> None:
-        self._give_back(transaction.acknowledged + transaction.refused + transaction.expired, cancels=False)
-
-    def _give_back(self, taken: list[tuple[Pair, Reader, Item]], *, cancels: bool) -> None:
-        by_reader: dict[int, tuple[Pair, Reader, list[Item]]] = {}
-        for pair, reader, item in taken:
-            by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
-        for pair, reader, items in by_reader.values():
-            for item in items:
-                _pending_of(pair, reader).remove((reader, item))
-            dead = pair.model.release(reader, items, failed=True, now_ms=self.now_ms, cancels=cancels)
-            self.bury(pair, dead)
-
-    # ---- the end of a connection -----------------------------------------------------------------
-
-    def end(self, connection: int, *, failed: bool) -> None:
-        """DISCONNECT, or (``failed``) the socket is lost: its transaction is aborted, its consumers go."""
-        if connection in self.transactions:
-            self.abort(connection)
-        for seat in [seat for seat in self.seats if seat.reader.connection == connection]:
-            self.remove_seat(seat, failed=failed)
-        self.check()
-
-    # ---- operator --------------------------------------------------------------------------------
-
-    def pause(self, number: int = 0) -> None:
-        """Stop dispatch of a queue."""
-        pair = self.pairs[number % len(self.pairs)]
-        self.broker.queue_operations.pause(pair.queue.name)
-        pair.model.paused = True
-        self.check()
-
-    def resume(self, number: int = 0) -> None:
-        """Dispatch again."""
-        pair = self.pairs[number % len(self.pairs)]
-        self.broker.queue_operations.resume(pair.queue.name)
-        pair.model.paused = False
-        self.check()
-
-    def resize(self, size: int, number: int = 0) -> None:
-        """Change the ring while running; nothing goes at once."""
-        pair = self.pairs[number % len(self.pairs)]
-        if pair.model.plan.may_be_ring:
-            self.broker.queue_operations.set_ring_size(pair.queue.name, size)
-            pair.model.ring_size = size
-        self.check()
-
-    def purge(self, number: int = 0) -> None:
-        """Remove everything that is ready or scheduled."""
-        pair = self.pairs[number % len(self.pairs)]
-        count = pair.queue.unheld_count
-        pair.queue.purge(PURGED, self.now_ms)
-        assert count == pair.model.purge(), "another number removed"
-        self.check()
+    # ---- the end ---------------------------------------------------------------------------------
 
     def restart(self, ms: int = 0) -> None:
         """The power goes at the end of a turn, and comes back after so long: the broker begins again on what the
