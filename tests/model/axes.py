@@ -186,11 +186,6 @@ class Space:
         self.base = tuple(base)
         self.setting = setting
 
-    def id_of(self, chosen: Mapping[str, str]) -> str:
-        """What is special about it, as a name for a test."""
-        special = [f"{axis}={name}" for axis, name in chosen.items() if name != next(iter(self.axes[axis]))]
-        return " ".join(special) or "plain"
-
     def pairs_of(self, chosen: Mapping[str, str]) -> list[Pair]:
         """Every two of these choices."""
         return list(combinations([(axis, chosen[axis]) for axis in self.axes if axis in chosen], 2))
@@ -252,12 +247,8 @@ class Space:
             if axis not in base:
                 usual = 0.25 if axis in OF_GROUPS and base["groups"] == "sticky" else 0.75
                 name = next(iter(choices)) if rng.random() < usual else rng.choice(list(choices))
-                chosen[axis] = name if self._goes(chosen, axis, name) else next(iter(choices))
+                chosen[axis] = name if self._accepted_with[axis, name] >= chosen.items() else next(iter(choices))
         return chosen
-
-    def _goes(self, chosen: Chosen, axis: str, name: str) -> bool:
-        """Is the choice accepted beside those that were made?"""
-        return self._accepted_with[axis, name] >= chosen.items()
 
     @cached_property
     def _accepted_with(self) -> dict[Choice, set[Choice]]:
@@ -275,7 +266,7 @@ class Space:
         for axis in rng.sample(rest, len(rest)):
             gains: dict[str, int] = {}
             for name in self.axes[axis]:
-                if self._goes(chosen, axis, name):
+                if self._accepted_with[axis, name] >= chosen.items():
                     gains[name] = len(apart[axis, name] & chosen.items())
             most = max(gains.values())
             chosen[axis] = rng.choice([name for name, gain in gains.items() if gain == most])

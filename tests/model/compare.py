@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from artemis_py.message import Message
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
 from tests.model.reader_model import Item, Letter
 from tests.model.rules_model import expires_ms
@@ -45,7 +44,10 @@ def compare(world: SideBySide) -> None:
         handed = [letter.id for letter in seat.reader.handed]
         assert [entry.message.id for entry in seat.consumer.handed] == handed, "something else was handed over"
         assert seat.consumer.firsts == seat.reader.firsts, "other messages brought a group"
-    _compare_account(world, stands)
+    memory_bytes = {letter.id: letter.memory_bytes for one in stands for letter in one.letters}
+    account = world.broker.addresses[ADDRESS].account
+    assert account.message_count == len(memory_bytes), "messages that the address answers for"
+    assert account.size_bytes == sum(memory_bytes.values()), "bytes that the address answers for"
     _compare_log(world, stands)
     _compare_times(world)
     if world.forwarded == len(world.dead) + len(world.expired):
@@ -158,13 +160,6 @@ def _compare_limits(stands: _Stands) -> None:
         assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
 
 
-def _compare_account(world: SideBySide, stands: list[_Stands]) -> None:
-    memory_bytes = {letter.id: letter.memory_bytes for one in stands for letter in one.letters}
-    account = world.broker.addresses[ADDRESS].account
-    assert account.message_count == len(memory_bytes), "messages that the address answers for"
-    assert account.size_bytes == sum(memory_bytes.values()), "bytes that the address answers for"
-
-
 def _compare_log(world: SideBySide, stands: list[_Stands]) -> None:
     """What a recovery would find is what the durable queues have of persistent messages."""
     expected = {
@@ -199,19 +194,13 @@ def _compare_copies(world: SideBySide, name: str, sources: list[tuple[int, str]]
     queue = world.broker.queues[name]
     copies: list[tuple[int, str]] = []
     for entry in queue.contents.order:
-        assert entry.message.expires_ms == 0, "a copy keeps the expiry"
+        copy = entry.message
+        assert copy.expires_ms == 0, "a copy keeps the expiry"
         assert not entry.redelivered, "a copy is not redelivered"
-        copies.append(_source_of(world, entry.message))
+        if copy.id not in world.sources:  # a head never changes: it is parsed once
+            properties = copy.head.properties
+            assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
+            world.sources[copy.id] = int(properties["_AMQ_ORIG_MESSAGE_ID"]), properties["_AMQ_ORIG_QUEUE"]
+        copies.append(world.sources[copy.id])
     assert sorted(copies) == sorted(sources), f"copies on {name}"
     assert world.broker.addresses[name].account.message_count == len(copies), f"account of {name}"
-
-
-def _source_of(world: SideBySide, copy: Message) -> tuple[int, str]:
-    """The id and the queue of what was copied. A head never changes: it is parsed once."""
-    known = world.sources.get(copy.id)
-    if known is None:
-        properties = copy.head.properties
-        assert properties["_AMQ_ORIG_ADDRESS"] == ADDRESS
-        known = int(properties["_AMQ_ORIG_MESSAGE_ID"]), properties["_AMQ_ORIG_QUEUE"]
-        world.sources[copy.id] = known
-    return known

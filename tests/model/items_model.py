@@ -29,6 +29,7 @@ class ItemsModel(ReadersModel):
         self.items: list[Item] = []
         self.scheduled: list[tuple[int, int, Item]] = []
         self.counts = Counts()
+        self.senders_wait = False
         self._last_number = 0
         self._head_number = 0
         self._scheduled_ever = 0
@@ -56,10 +57,6 @@ class ItemsModel(ReadersModel):
         """What decides which item is next."""
         return self.worth(item), item.number
 
-    def find(self, letter_id: int) -> Item | None:
-        """The ready item of a letter."""
-        return next((item for item in self.items if item.letter.id == letter_id), None)
-
     def picked_items(self) -> list[Item]:
         """Picked for a consumer that settles on send, and not written yet."""
         return [item for reader in self.readers for item in reader.picked]
@@ -72,10 +69,6 @@ class ItemsModel(ReadersModel):
 
     def aside(self) -> list[Item]:
         return [item for _, _, item in self.scheduled]
-
-    def letters(self) -> list[Letter]:
-        """Everything the queue has, in whatever state."""
-        return [item.letter for item in self.standing() + self.picked_items()]
 
     # ---- time ------------------------------------------------------------------------------------
 

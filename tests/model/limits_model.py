@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.model.items_model import ItemsModel
-from tests.model.plans import FLOW_CONTROL, REJECT, RING, SORTED, AddressPlan, QueuePlan
-from tests.model.reader_model import Item, Letter
+from tests.model.plans import FLOW_CONTROL, REJECT, RING, SORTED
+from tests.model.reader_model import Letter
 
 
 class LimitsModel(ItemsModel):
     """A queue and its limits. The depth is everything that stands on it, in whatever state."""
-
-    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
-        super().__init__(plan, address)
-        self.senders_wait = False
 
     @property
     def keeps_none(self) -> bool:
         """Does no arrival stay, whoever waits for it?"""
         plan = self.plan
         return self.ring_size == 0 or (plan.policy == RING and 0 in (plan.depth_messages, plan.depth_bytes))
-
-    def goes_in_together(self, letters: list[Letter]) -> bool:
-        """Do letters that come at once all find room? If not, each meets the limit by itself."""
-        if self.plan.policy == RING:
-            return self.plan.depth_bytes < 0 or self.is_within(letters)
-        return True
 
     # ---- senders ---------------------------------------------------------------------------------
 
@@ -55,12 +45,6 @@ class LimitsModel(ItemsModel):
 
     # ---- rings -----------------------------------------------------------------------------------
 
-    def least(self) -> Item:
-        """What a ring gives up: the oldest of the lowest priority; where priority does not count, the oldest."""
-        if self.plan.kind == SORTED:
-            return min(self.items, key=lambda item: item.number)
-        return min(self.items, key=lambda item: (-self.worth(item)[0], item.number))
-
     def trim(self, grown: int, *, offered: bool) -> int:
         """Fit the ring: where it counts what is ready, at most one item goes for each one added; where it counts the
         depth, as many as need be, but for the last one when it has just come (``offered``: and consumers had their
@@ -78,6 +62,8 @@ class LimitsModel(ItemsModel):
         return gone
 
     def _give_up(self) -> None:
-        self.items.remove(self.least())
+        """The oldest of the lowest priority goes; where priority does not count, the oldest."""
+        by_age = self.plan.kind == SORTED
+        self.items.remove(min(self.items, key=lambda item: (0 if by_age else -self.worth(item)[0], item.number)))
         self.counts.replaced += 1
         self.happened.add("ring")

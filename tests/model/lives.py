@@ -19,7 +19,7 @@ _SETTINGS: Final = JournalSettings(file_bytes=8192, compact_files_min=2)
 
 
 class StrictRecords(RecordWriter):
-    """Knows which durable messages a recovery would find, and in which queues (by number), as ``LiveLog`` does."""
+    """Knows which durable messages a recovery would find, and in which queues (by number)."""
 
     live: set[tuple[int, int]]
     disk: SimDisk

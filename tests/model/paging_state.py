@@ -13,7 +13,7 @@ from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
-from artemis_py.record_log import Actor, RecordLog, RecoveredState
+from artemis_py.record_log import Actor, RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
@@ -27,9 +27,7 @@ from tests.model.world import Pair, World
 class WatchedCopies(Copies):
     """Stands where all queues of a broker know it, and knows who wants to know what leaves them."""
 
-    def __init__(self, log: RecordLog, tell: Callable[[str, list[Message], str], None]) -> None:
-        super().__init__(log)
-        self.tell = tell
+    tell: Callable[[str, list[Message], str], None]
 
 
 _FORGET = Contents._forget
@@ -83,39 +81,27 @@ class PagingState(World[Book]):
         self.log = StrictLog(self.writer, self.files)
         self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
         setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
-        self.broker.host.copies = WatchedCopies(self.broker.log, self.note_ends)
+        copies = self.broker.host.copies = WatchedCopies(self.broker.log)
+        copies.tell = self.note_ends
         queues = [self.broker.queues[f"q{number}"] for number in range(len(plan.queues))]
         self.pairs = [
             Pair(queue, Book(queue_plan, plan.address, queue))
             for queue, queue_plan in zip(queues, plan.queues, strict=True)
         ]
         self.route = plan.route(self.broker.resolver)
+        self.address: Any = self.broker.addresses[ADDRESS]
+        """The address under test."""
+        policies, is_limited = {queue.policy for queue in plan.queues}, self.page_plan.limit_messages >= 0
+        self.is_limited = is_limited or bool(policies & {REJECT, FLOW_CONTROL})
+        """May a message be refused?"""
+        self.may_fail = (is_limited and self.page_plan.limit_policy == "FAIL") or REJECT in policies
+        """May a COMMIT be refused?"""
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""
         pair = next(pair for pair in self.pairs if pair.queue.name == name)
         for message in messages:
             pair.model.ended(message.id, reason, self.now_ms)
-
-    @property
-    def address(self) -> Any:
-        """The address under test."""
-        return self.broker.addresses[ADDRESS]
-
-    # ---- limits ----------------------------------------------------------------------------------
-
-    @property
-    def is_limited(self) -> bool:
-        """May a message be refused?"""
-        return self.page_plan.limit_messages >= 0 or any(
-            queue.policy in {REJECT, FLOW_CONTROL} for queue in self.plan.queues
-        )
-
-    @property
-    def may_fail(self) -> bool:
-        """May a COMMIT be refused?"""
-        pages_fail = self.page_plan.limit_messages >= 0 and self.page_plan.limit_policy == "FAIL"
-        return pages_fail or any(queue.policy == REJECT for queue in self.plan.queues)
 
     def check_limits(self, batch: Batch, letters: list[Letter]) -> None:
         """What was let in fits; what was kept out, was for a reason that still holds."""

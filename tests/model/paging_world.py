@@ -44,7 +44,8 @@ class PagingWorld(PagingState):
 
     def _expect(self, letters: list[Letter], due_ms: int) -> None:
         for letter in letters:
-            self.note_place(letter)
+            self.come_in += 1
+            letter.place = self.come_in
             for pair in self.pairs:
                 if not pair.queue.deleted and pair.model.accepts(letter):
                     pair.model.add(letter, due_ms)

@@ -150,11 +150,6 @@ class QueuePlan:
         return self.barriers or self.active_max > 0
 
     @property
-    def may_be_ring(self) -> bool:
-        """May an operator limit the queue?"""
-        return self.policy == NO_POLICY and not self.activates_in_order
-
-    @property
     def bounds_time(self) -> bool:
         """Has the queue a say in how long messages live?"""
         return max(self.ttl_min, self.ttl_max, self.ttl_usual) > 0

@@ -124,7 +124,7 @@ class QueueModel(ActivationModel):
 
     def deliver(self, reader: Reader, letter_id: int, now_ms: int) -> None:
         """Take note of a delivery that was observed; it must be a legal one."""
-        item = self.find(letter_id)
+        item = next((item for item in self.items if item.letter.id == letter_id), None)
         assert item is not None, f"message {letter_id} was delivered but is not ready"
         if self.plan.activates_in_order and not item.is_active:
             self.note_end_of_barrier()
@@ -304,10 +304,6 @@ class QueueModel(ActivationModel):
         reader.handed = []
 
     # ---- other ends ------------------------------------------------------------------------------
-
-    def holder_of(self, item: Item) -> Reader | None:
-        """Who was sent an item and is to settle it."""
-        return next((reader for reader in self.readers if not reader.reads and item in reader.sent), None)
 
     def restart(self, now_ms: int) -> None:
         """The power goes: clients are gone, what they had is back, and what is not durable is lost. Paused and

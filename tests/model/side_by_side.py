@@ -13,8 +13,8 @@ from tests.kit.disk import SimDisk
 from tests.kit.tiny_turns import TinySteps
 from tests.model.compare import active_ids, compare
 from tests.model.lives import StrictRecords
-from tests.model.observe import Event, LiveLog, note, observe
-from tests.model.plans import Plan
+from tests.model.observe import Event, ObservedCopies, note
+from tests.model.plans import RING, Plan
 from tests.model.queue_model import QueueModel
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.world import Pair, World
@@ -28,10 +28,10 @@ class SideBySide(World[QueueModel]):
     steps: ClassVar[TinySteps | None] = None
     """With these nothing large is done at once."""
 
-    def __init__(self, plan: Plan, *, restarts: bool = False) -> None:
+    def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.events: list[Event] = []
-        self.log: LiveLog | StrictRecords = StrictRecords.on(SimDisk(Random(0))) if restarts else LiveLog()
+        self.log = StrictRecords.on(SimDisk(Random(0)))
         self._begin_broker(RecoveredState())
         self.pairs = [
             Pair(self.broker.queues[f"q{number}"], QueueModel(queue_plan, plan.address))
@@ -47,7 +47,9 @@ class SideBySide(World[QueueModel]):
 
     def _begin_broker(self, kept: RecoveredState) -> None:
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
-        observe(self.broker, self.events)
+        copies = ObservedCopies(self.broker.log)
+        copies.queues, copies.events = self.broker.by_id, self.events
+        self.broker.host.copies = copies
         self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
@@ -56,7 +58,9 @@ class SideBySide(World[QueueModel]):
 
     def letters(self) -> dict[int, Letter]:
         """Every letter that a queue refers to, once."""
-        return {letter.id: letter for pair in self.pairs for letter in pair.model.letters()}
+        models = [pair.model for pair in self.pairs]
+        items = [item for model in models for item in model.standing() + model.picked_items()]
+        return {item.letter.id: item.letter for item in items}
 
     @property
     def is_full(self) -> bool:
@@ -139,8 +143,13 @@ class SideBySide(World[QueueModel]):
         if plain and self._handed_over(pair, letters):
             model.counts.added += len(letters)
             return
-        if len(letters) > 1 and not model.goes_in_together(letters):
-            for letter in letters:
+        if (
+            len(letters) > 1
+            and model.plan.policy == RING
+            and model.plan.depth_bytes >= 0
+            and not model.is_within(letters)
+        ):
+            for letter in letters:  # they do not all find room, so each meets the limit by itself
                 self.grow(pair, [letter], plain=False)
             return
         model.counts.added += len(letters)
@@ -288,5 +297,4 @@ class SideBySide(World[QueueModel]):
 
     def write(self) -> None:
         super().write()
-        if isinstance(self.log, StrictRecords):
-            self.log.write_down()
+        self.log.write_down()

@@ -173,14 +173,11 @@ def draw_step(rng: random.Random, style: Style) -> Taken:
 
 def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
     """Take the steps on a new world, then empty it; returns what happened. Raises what the first wrong step raises."""
-    if plan.pages is not None:
-        world: Any = PagingWorld(plan)
-    else:
-        world = Trade(plan, restarts=any(name == "restart" for name, _ in taken))
+    world: Any = Trade(plan) if plan.pages is None else PagingWorld(plan)
     for step in taken:
         take(world, step)
     world.empty()
-    return set() if plan.pages is not None else world.happened.union(*(pair.model.happened for pair in world.pairs))
+    return set(world.happened.union(*(pair.model.happened for pair in world.pairs)))
 
 
 def fails(plan: Plan, taken: list[Taken]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -64,13 +63,11 @@ def read_all(world: PagingWorld) -> list[int]:
     return found
 
 
-def after(
-    change: Callable[[bytearray], None], chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> tuple[set[int], int]:
-    """Which numbers are missing after a change of the file, and how many lines told of damage."""
+def after(data: bytes | bytearray, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> tuple[set[int], int]:
+    """Which numbers are missing when the file is this, and how many lines tell of damage."""
     monkeypatch.setattr(page_files, "CHUNK_BYTES", chunk_bytes)
     world = written()
-    change(page_file(world).data)
+    page_file(world).data[:] = data
     found = read_all(world)
     assert found == sorted(set(found)), "order, and nothing twice"
     return set(range(COUNT)) - set(found), len(world.said)
@@ -81,14 +78,12 @@ def test_any_damaged_byte_costs_one_message_at_most(
     chunk_bytes: int, monkeypatch: pytest.MonkeyPatch, rng: random.Random
 ) -> None:
     """One of its bits, or all of them."""
-    size = len(page_file(written()).data)
+    whole = page_file(written()).data
     lost: list[set[int]] = []
-    for offset in range(rng.randrange(STRIDE), size, STRIDE):
-
-        def flip(data: bytearray, offset: int = offset) -> None:
-            data[offset] ^= rng.choice((0x01, 0xFF))
-
-        missing, told = after(flip, chunk_bytes, monkeypatch)
+    for offset in range(rng.randrange(STRIDE), len(whole), STRIDE):
+        data = bytearray(whole)
+        data[offset] ^= rng.choice((0x01, 0xFF))
+        missing, told = after(data, chunk_bytes, monkeypatch)
         assert len(missing) <= 1, f"byte {offset}: {missing} are missing"
         assert told == 1, f"byte {offset}: damage is told {told} times"
         lost.append(missing)
@@ -99,14 +94,10 @@ def test_any_damaged_byte_costs_one_message_at_most(
 def test_a_page_cut_off_anywhere_gives_what_is_whole(
     chunk_bytes: int, monkeypatch: pytest.MonkeyPatch, rng: random.Random
 ) -> None:
-    size = len(page_file(written()).data)
-    before = COUNT
-    for length in (*range(rng.randrange(STRIDE), size - 1, STRIDE), size - 1):
-
-        def cut(data: bytearray, length: int = length) -> None:
-            del data[length:]
-
-        missing, told = after(cut, chunk_bytes, monkeypatch)
+    whole = page_file(written()).data
+    before, most = COUNT, len(whole) - 1
+    for length in (*range(rng.randrange(STRIDE), most, STRIDE), most):
+        missing, told = after(whole[:length], chunk_bytes, monkeypatch)
         assert missing == set(range(COUNT - len(missing), COUNT)), f"cut at {length}: {missing} are missing"
         assert len(missing) <= before, f"cut at {length}: a longer file gives less"
         assert told >= 1
@@ -117,11 +108,7 @@ def test_a_page_cut_off_anywhere_gives_what_is_whole(
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
 def test_zeros_and_a_lost_file_are_told(chunk_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sector that was never written, or a page that is nothing but zeros."""
-
-    def blank(data: bytearray) -> None:
-        data[:] = bytes(len(data))
-
-    missing, told = after(blank, chunk_bytes, monkeypatch)
+    missing, told = after(bytes(len(page_file(written()).data)), chunk_bytes, monkeypatch)
     assert missing == set(range(COUNT))
     assert told >= 1
     world = written(page_bytes=300)

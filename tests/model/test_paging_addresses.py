@@ -11,28 +11,26 @@ import pytest
 from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
 from artemis_py.record_log import RecoveredState
-from artemis_py.selector import compile_selector
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
+from tests.kit.core import NOW_MS, PLENTY, consumer_on, head_of, ids, send, write
 from tests.kit.disk import SimDisk
 
 pytestmark = pytest.mark.model
 
 PAGES_ALL = {"address_full_policy": "PAGE", "max_size_messages": 0}
 PAGES_NONE = {"address_full_policy": "PAGE", "max_size_messages": -1}
-PLENTY = 1 << 30
 
 
 class PagingBroker:
     """A broker with pages on a simulated disk; ``settings`` by match. ``got`` has the ids that consumers were sent."""
 
     def __init__(self, settings: dict[str, dict[str, Any]], **config: Any) -> None:
-        self.now_ms = 1000
+        self.now_ms = NOW_MS
         self.writer = SteppedCommitter(lambda: None)
         self.reader = SteppedCommitter(lambda: None)
         self.said: list[str] = []
@@ -42,41 +40,11 @@ class PagingBroker:
         whole = replace(BrokerConfig(), address_settings=SettingsRepository(entries), **config)
         self.broker = Broker(whole, self.log, self.now_ms, RecoveredState(), files)
         self.got: list[int] = []
-        self._queues: dict[int, Queue] = {}
 
     def queue(self, name: str, address: str, *, durable: bool = True) -> Queue:
         """A queue of its own on a multicast address."""
         found = self.broker.resolver.obtain_address(address, "MULTICAST")
         return self.broker.resolver.create_subscription_queue(name, found, durable=durable, selector=None)
-
-    def send(self, address: str, count: int, queue: str | None = None, color: str = "red") -> None:
-        """Messages come."""
-        route = self.broker.resolver.route(address, queue, "MULTICAST")
-        head = Head(encode_headers([("destination", address), ("color", color)]), address)
-        messages = [
-            Message(head, b"body", self.broker.host.next_message_id(), self.now_ms, 0, route.address.account, 0)
-            for _ in range(count)
-        ]
-        size = sum(message.size_bytes for message in messages)
-        assert self.broker.publisher.publish(Batch(route, messages, size, self.now_ms, plain=True)) == count
-
-    def subscribe(
-        self, queue: Queue, *, selector: str | None = None, browses: bool = False, room: int = PLENTY
-    ) -> Consumer:
-        """A consumer comes, which settles on send."""
-        consumer = Consumer(
-            self.broker.next_consumer_id(), self, settles=True, destructive=not browses, browses=browses,
-            selector=None if selector is None else compile_selector(selector),
-        )  # fmt: skip
-        self._queues[consumer.id] = queue
-        self.broker.attach(queue, consumer, self.now_ms)
-        self.give_room(consumer, room)
-        return consumer
-
-    def give_room(self, consumer: Consumer, room: int = PLENTY) -> None:
-        """The consumer's socket takes so much."""
-        consumer.room_bytes = room
-        self._queues[consumer.id].wake(consumer)
 
     def turn(self, ms: int = 0) -> None:
         """A turn, as the server makes it; the disk does nothing in it."""
@@ -85,13 +53,10 @@ class PagingBroker:
         self.broker.take_fetched_pages()
         self.broker.tick(self.now_ms)
         self.broker.dispatch(self.now_ms)
-        outgoing = self.broker.take_outgoing()
-        for consumer in outgoing:
-            consumer.listed = False
-            entries, handed = consumer.outbox, consumer.handed
-            consumer.outbox, consumer.handed = [], []
-            self.got += [entry.message.id for entry in handed + entries]
-            self._queues[consumer.id].sent(consumer, entries)
+        for queue in self.broker.queues.values():
+            for consumer in queue.distribution.consumers:
+                self.got += ids(consumer.handed + consumer.outbox)
+        write(self.broker)
         self.log.seal()
 
     def rest(self) -> None:
@@ -108,12 +73,13 @@ def test_a_queue_on_a_wildcard_gets_what_its_own_address_pages_and_what_others_d
     """Messages from its own pages took the places of those that had come from another address meanwhile."""
     stage = PagingBroker({"news.#": PAGES_ALL, "news.b": PAGES_NONE})
     queue = stage.queue("q", "news.#")
-    stage.send("news.#", 10, queue="q")
-    stage.send("news.b", 10)
+    send(stage.broker, "news.#", 10, queue="q")
+    send(stage.broker, "news.b", 10)
     stage.rest()
-    consumer = stage.subscribe(queue, room=1)
+    consumer = consumer_on(stage.broker, queue, settles=True, room=1)
     stage.rest()
-    stage.give_room(consumer)
+    consumer.room_bytes = PLENTY
+    queue.wake(consumer)
     stage.rest()
     assert sorted(stage.got) == list(range(1, 21))
     assert queue.message_count == 0
@@ -124,12 +90,12 @@ def test_an_address_without_queues_stays_while_a_queue_on_a_wildcard_needs_its_p
     stage = PagingBroker({"news.#": PAGES_ALL}, address_queue_scan_period=1000)
     queue = stage.queue("q", "news.#")
     other = stage.queue("t", "news.b")
-    stage.send("news.b", 10)
+    send(stage.broker, "news.b", 10)
     stage.rest()
     stage.broker.registry.delete_queue(other, stage.now_ms)
     for _ in range(5):
         stage.turn(2000)
-    stage.subscribe(queue)
+    consumer_on(stage.broker, queue, settles=True)
     stage.rest()
     assert stage.got == list(range(1, 11))
     for _ in range(5):
@@ -143,10 +109,10 @@ def test_pages_of_a_temporary_address_are_for_nobody_else() -> None:
     queue = stage.queue("q", "#")
     address = stage.broker.resolver.create_temporary_address("reply", "MULTICAST")
     other = stage.broker.resolver.create_subscription_queue("t", address, durable=False, selector=None)
-    stage.send("reply", 10)
+    assert send(stage.broker, "reply", 10) == 10
     stage.broker.registry.delete_queue(other, stage.now_ms)
     stage.rest()
-    stage.subscribe(queue)
+    consumer_on(stage.broker, queue, settles=True)
     stage.rest()
     assert stage.got == []
     assert stage.broker.memory.account.message_count == 0
@@ -158,8 +124,8 @@ def test_a_queue_forgets_pages_of_addresses_that_page_no_more() -> None:
     queue = stage.queue("q", "news.#")
     for number in range(50):
         stage.queue(f"t{number}", f"news.{number}")
-        stage.send(f"news.{number}", 1, queue=None)
-    stage.subscribe(queue)
+        send(stage.broker, f"news.{number}")
+    consumer_on(stage.broker, queue, settles=True)
     stage.rest()
     assert len(stage.got) == 50
     for number in range(50):
@@ -174,14 +140,14 @@ def test_a_consumer_that_chooses_finds_what_it_wants_in_pages_of_any_address() -
     stage = PagingBroker({"news.#": PAGES_ALL})
     queue = stage.queue("q", "news.#")
     for address in ("news.a", "news.b"):
-        stage.send(address, 3000)
-        stage.send(address, 1, color="blue")
+        send(stage.broker, address, 3000)
+        send(stage.broker, address, head=head_of(address, color="blue"))
     stage.rest()
-    stage.subscribe(queue, selector="color = 'blue'")
+    consumer_on(stage.broker, queue, settles=True, selector="color = 'blue'")
     stage.rest()
     assert sorted(stage.got) == [3001, 6002]
     assert queue.contents.order.count == 0
-    stage.subscribe(queue)
+    consumer_on(stage.broker, queue, settles=True)
     stage.rest()
     assert sorted(stage.got) == list(range(1, 6003))
     assert queue.message_count == 0
@@ -193,14 +159,15 @@ def test_a_browser_sees_each_message_in_pages_of_any_address_once(room: int) -> 
     stage = PagingBroker({"news.#": PAGES_ALL})
     queue = stage.queue("q", "news.#")
     for address in ("news.a", "news.b"):
-        stage.send(address, 1500)
+        send(stage.broker, address, 1500)
     stage.rest()
-    stage.subscribe(queue, browses=True)
+    consumer_on(stage.broker, queue, settles=True, browses=True)
     stage.rest()
     assert sorted(stage.got) == list(range(1, 3001))
-    taker = stage.subscribe(queue, room=room)
+    taker = consumer_on(stage.broker, queue, settles=True, room=room)
     stage.rest()
-    stage.give_room(taker)
+    taker.room_bytes = PLENTY
+    queue.wake(taker)
     stage.rest()
     assert sorted(stage.got) == sorted([*range(1, 3001), *range(1, 3001)])
 
@@ -210,7 +177,7 @@ def test_a_page_limit_of_minus_one_is_none() -> None:
     settings = {**PAGES_ALL, "page_limit_messages": -1, "page_limit_bytes": -1, "page_full_policy": "FAIL"}
     stage = PagingBroker({"a": settings})
     queue = stage.queue("q", "a")
-    stage.send("a", 10)
+    send(stage.broker, "a", 10)
     assert queue.message_count == 10
 
 
@@ -231,7 +198,7 @@ def test_a_turn_costs_the_same_with_many_addresses_that_page() -> None:
     files._tails = Unwalked()
     for number in range(3):
         stage.queue(f"q{number}", f"a{number}")
-        stage.send(f"a{number}", 1)
+        send(stage.broker, f"a{number}")
     stage.rest()
     assert len(files._tails) == 3
     assert files.backlog_bytes == 0
@@ -242,7 +209,7 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
     """It kept the files of all until the other queue had read its one message in the page."""
     stage = PagingBroker({"a": PAGES_ALL})
     queue, other = stage.queue("q", "a"), stage.queue("other", "a")
-    stage.send("a", 1)
+    send(stage.broker, "a")
     route = stage.broker.resolver.route("a", "q", "MULTICAST")
     head = Head(encode_headers([("destination", "a")]), "a")
     message = Message(
@@ -259,7 +226,7 @@ def test_a_page_keeps_no_body_that_only_a_purged_queue_needed(goes: bool) -> Non
         assert queue.unheld_count == 2
         queue.purge(PURGED, stage.now_ms)
     assert not stream.pages[0].large
-    stage.subscribe(other)
+    consumer_on(stage.broker, other, settles=True)
     stage.rest()
     assert stage.got == [1]
 
@@ -269,8 +236,8 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     stage = PagingBroker({"#": {"address_full_policy": "PAGE", "max_size_messages": 2}})
     queues = [stage.queue(f"q{number}", "news") for number in range(200)]
     stage.broker.budget.refill(50)
-    stage.send("news", 1)
-    stage.send("news", 1)
+    send(stage.broker, "news")
+    send(stage.broker, "news")
     assert queues[-1].message_count == 0
     route = stage.broker.resolver.route("news", None, "MULTICAST")
     head = Head(encode_headers([("destination", "news")]), "news")
@@ -282,6 +249,6 @@ def test_paging_begins_behind_what_is_on_its_way_to_its_queues() -> None:
     assert [queue.message_count for queue in queues] == [3] * 200
     assert [queue.contents.paged.count for queue in queues] == [1] * 200
     stage.broker.budget.refill(1 << 40)
-    stage.subscribe(queues[-1])
+    consumer_on(stage.broker, queues[-1], settles=True)
     stage.rest()
     assert stage.got == [1, 2, message.id]

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artemis_py.core.addresses.address import Address
 from tests.kit.permitted import Person, SecuredBroker, setting
 from tests.model.permissions_model import OWN, Existing, Need, Rule, Table, without_own_names, words
 
@@ -88,7 +87,7 @@ class World:
         """What exists now."""
         broker = self.shop.broker
         return Existing(
-            {name: frozenset(_types(address)) for name, address in broker.addresses.items()},
+            {name: frozenset(address.routing_types) for name, address in broker.addresses.items()},
             {name: (queue.address.name, queue.routing_type) for name, queue in broker.queues.items()},
             *self.creates,
         )
@@ -158,15 +157,9 @@ class World:
         if durable and deletes:
             needs.append(("deleteDurableQueue", address, durable))
             more["durable_subscription_name"] = "d"
-        if self.check(user, needs, person.unsubscribe(id, **more), before) or id not in self._ids(person):
+        by_key = person.client.connection.session.subscriptions.by_key
+        if self.check(user, needs, person.unsubscribe(id, **more), before) or id not in by_key:
             del subscriptions[id]
-
-    def _ids(self, person: Person) -> set[str]:
-        return set(person.client.connection.session.subscriptions.by_key)
-
-
-def _types(address: Address) -> set[str]:
-    return set(address.routing_types)
 
 
 def _full(place: tuple[str, str | None]) -> str:

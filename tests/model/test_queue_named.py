@@ -34,9 +34,9 @@ DURABLE = Spec(persistent=True)
 DELAYED = AddressPlan(redelivery_delay=200, multiplier=1.0, redelivery_delay_max=200)
 
 
-def world_of(*queues: QueuePlan, address: AddressPlan | None = None, restarts: bool = False) -> Trade:
+def world_of(*queues: QueuePlan, address: AddressPlan | None = None) -> Trade:
     """A world with these queues."""
-    return Trade(Plan(queues, address or AddressPlan()), restarts=restarts)
+    return Trade(Plan(queues, address or AddressPlan()))
 
 
 def handed_out(world: Trade, index: int = 0) -> list[int]:
@@ -101,7 +101,7 @@ def test_what_is_scheduled_is_not_due_before_it_is_valid() -> None:
     """Who sets both times wants both; before and after a restart, and on a queue that does not hold back the schedule
     alone counts.
     """
-    world = world_of(QueuePlan(holds=True), QueuePlan(), restarts=True)
+    world = world_of(QueuePlan(holds=True), QueuePlan())
     world.publish(Spec(persistent=True, held_ms=500), delay_ms=100)
     world.turn(100)
     assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
@@ -203,7 +203,7 @@ def test_a_consumer_of_the_future_gets_what_is_committed_after_it_came() -> None
 
 def test_order_inside_a_group_survives_a_restart() -> None:
     """Another attempt that is due goes to its place in the group, and stays there."""
-    world = world_of(QueuePlan(kind=STANDARD, groups=SHARED), address=DELAYED, restarts=True)
+    world = world_of(QueuePlan(kind=STANDARD, groups=SHARED), address=DELAYED)
     world.publish(*[replace(DURABLE, group="g")] * 3)
     seat = world.subscribe()
     assert seat is not None
@@ -218,7 +218,7 @@ def test_order_inside_a_group_survives_a_restart() -> None:
 
 def test_a_queue_finds_what_came_together_in_its_order_after_a_restart() -> None:
     """Also when another queue of the address, which is asked first, took only some of it."""
-    world = world_of(QueuePlan(red_only=True), QueuePlan(), restarts=True)
+    world = world_of(QueuePlan(red_only=True), QueuePlan())
     world.publish(replace(DURABLE, color="blue"), DURABLE, replace(DURABLE, color="blue"))
     world.restart()
     assert bodies_of(world, 1) == [1, 2, 3]

@@ -22,11 +22,9 @@ class Trade(SideBySide):
 
     def publish(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
         """Send messages in one go; one by one when the address is limited, so that each meets the limit."""
-        if self.plan.address.messages_max >= 0:
-            for spec in specs:
-                self._publish([spec], connection, delay_ms)
-        elif specs:
-            self._publish(list(specs), connection, delay_ms)
+        alone = self.plan.address.messages_max >= 0
+        for group in [[spec] for spec in specs] if alone else [list(specs)] if specs else []:
+            self._publish(group, connection, delay_ms)
 
     def _publish(self, specs: list[Spec], connection: int, delay_ms: int) -> None:
         batch, letters = self.batch_of(specs, connection, delay_ms)
@@ -76,7 +74,8 @@ class Trade(SideBySide):
 
     def _arrive(self, letters: list[Letter], due_ms: int, *, plain: bool) -> None:
         for letter in letters:
-            self.note_place(letter)
+            self.come_in += 1
+            letter.place = self.come_in
             (self.persistent.add if letter.persistent else self.persistent.discard)(letter.id)
         for pair in self.pairs:
             taken = [letter for letter in letters if pair.model.accepts(letter)]
@@ -98,9 +97,9 @@ class Trade(SideBySide):
         """
         item = seat.reader.lapsed.pop(index)
         pair, model = seat.pair, seat.pair.model
-        holder = model.holder_of(item)
+        holder = next((one for one in model.readers if not one.reads and item in one.sent), None)
         found = pair.queue.take_late(seat.consumer, item.letter.id, refuses=refuses)
-        here = model.find(item.letter.id) is not None or any(one is item for _, _, one in model.scheduled)
+        here = any(one is item for one in model.unheld())
         assert (found is not None) == (not model.plan.strict if holder else here and not refuses), "settled or not"
         if found is None:
             self.check()
@@ -155,7 +154,7 @@ class Trade(SideBySide):
                 self.absorb(pair)
             self.happened.add("COMMIT refused")
             transaction.real.abort(self.now_ms)
-            self.undo(transaction)
+            self.give_back_all(transaction.acknowledged + transaction.refused + transaction.expired)
         else:
             self._carry_out(transaction)
         self.check()
@@ -205,10 +204,8 @@ class Trade(SideBySide):
 
     def restart(self, ms: int = 0) -> None:
         """The power goes at the end of a turn, and comes back after so long: the broker begins again on what the
-        journal has. A world without a journal goes on.
+        journal has.
         """
-        if not isinstance(self.log, StrictRecords):
-            return
         self.turn()
         self.seats, self.transactions = [], {}
         self.log.write_down()

@@ -24,7 +24,7 @@ from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from tests.model.letters import Spec, Writer
 from tests.model.observe import WatchedConsumer
-from tests.model.plans import Plan
+from tests.model.plans import NO_POLICY, Plan
 from tests.model.reader_model import SELECTORS, Item, Letter, Reader
 from tests.model.readers_model import ReadersModel
 
@@ -82,7 +82,7 @@ class World(ABC, Generic[Model]):
         """How many letters came in."""
         self.happened: set[str] = set()
         """What the address was seen to do; see ``ReadersModel.happened`` for the queues."""
-        self._writer = Writer()
+        self.letter_writer = Writer()
 
     @abstractmethod
     def check(self) -> None:
@@ -102,23 +102,14 @@ class World(ABC, Generic[Model]):
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def write_letter(self, spec: Spec, origin: int) -> tuple[Message, Letter]:
-        """A message and its model."""
-        return self._writer.write(self.broker, spec, origin, self.now_ms)
-
     def batch_of(self, specs: list[Spec], connection: int, delay_ms: int) -> tuple[Batch, list[Letter]]:
         """Messages that come in one go, and their models."""
-        written = [self.write_letter(spec, connection) for spec in specs]
+        written = [self.letter_writer.write(self.broker, spec, connection, self.now_ms) for spec in specs]
         letters = [letter for _, letter in written]
         size_bytes = sum(letter.size_bytes for letter in letters)
         plain = not any(spec.persistent or spec.ttl_ms for spec in specs)
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         return Batch(self.route, [message for message, _ in written], size_bytes, self.now_ms, plain, due_ms), letters
-
-    def note_place(self, letter: Letter) -> None:
-        """A letter is the next that comes in."""
-        self.come_in += 1
-        letter.place = self.come_in
 
     # ---- consumers -------------------------------------------------------------------------------
 
@@ -346,7 +337,7 @@ class World(ABC, Generic[Model]):
         one = self.transactions[connection]
         due_ms = self.now_ms + delay_ms if delay_ms else 0
         for spec in specs:
-            message, letter = self.write_letter(spec, connection)
+            message, letter = self.letter_writer.write(self.broker, spec, connection, self.now_ms)
             one.real.send(self.route, message, due_ms)
             one.sends.append((letter, due_ms, message))
         self.check()
@@ -368,13 +359,9 @@ class World(ABC, Generic[Model]):
     def abort(self, connection: int = 1) -> None:
         """ABORT: what was sent is forgotten, what was settled in it has failed and goes back."""
         one = self.transactions.pop(connection)
-        self.undo(one)
+        self.give_back_all(one.acknowledged + one.refused + one.expired)
         one.real.abort(self.now_ms)
         self.check()
-
-    def undo(self, one: OpenTransaction[Model]) -> None:
-        """A transaction comes to nothing."""
-        self._give_back_all(one.acknowledged + one.refused + one.expired, cancels=False)
 
     def settle_all(self, one: OpenTransaction[Model]) -> None:
         """A transaction settles what was to be settled in it."""
@@ -382,9 +369,10 @@ class World(ABC, Generic[Model]):
             for pair, reader, item in taken:
                 pair.model.pending_of(reader).remove((reader, item))
                 self.conclude(pair, reader, [item], expires=expires)
-        self._give_back_all(one.refused, cancels=True)
+        self.give_back_all(one.refused, cancels=True)
 
-    def _give_back_all(self, taken: list[tuple[Pair[Model], Reader, Item]], *, cancels: bool) -> None:
+    def give_back_all(self, taken: list[tuple[Pair[Model], Reader, Item]], *, cancels: bool = False) -> None:
+        """What a transaction took comes back, to each reader's queue at once."""
         by_reader: dict[int, tuple[Pair[Model], Reader, list[Item]]] = {}
         for pair, reader, item in taken:
             by_reader.setdefault(reader.number, (pair, reader, []))[2].append(item)
@@ -395,15 +383,8 @@ class World(ABC, Generic[Model]):
 
     # ---- operator --------------------------------------------------------------------------------
 
-    def pause(self, number: int = 0) -> None:
+    def pause(self, number: int = 0, *, paused: bool = True) -> None:
         """Stop dispatch of a queue."""
-        self._set_paused(number, paused=True)
-
-    def resume(self, number: int = 0) -> None:
-        """Dispatch again."""
-        self._set_paused(number, paused=False)
-
-    def _set_paused(self, number: int, *, paused: bool) -> None:
         pair = self.pair(number)
         if not pair.queue.deleted:
             operations = self.broker.queue_operations
@@ -411,10 +392,15 @@ class World(ABC, Generic[Model]):
             pair.model.paused = paused
         self.check()
 
+    def resume(self, number: int = 0) -> None:
+        """Dispatch again."""
+        self.pause(number, paused=False)
+
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
         pair = self.pair(number)
-        if not pair.queue.deleted and pair.model.plan.may_be_ring:
+        plan = pair.model.plan
+        if not (pair.queue.deleted or plan.activates_in_order) and plan.policy == NO_POLICY:
             self.broker.queue_operations.set_ring_size(pair.queue.name, size)
             pair.model.ring_size = size
         self.check()
