@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
-
-
-def connected(world: InProcessBroker, name: str = "a", *headers: str) -> Client:
-    client = world.client(name)
-    client.frame("CONNECT", "accept-version:1.1", "host:x", *headers)
-    return client
 
 
 def send(name: str, body: str = "x") -> str:
@@ -42,15 +36,17 @@ def test_max_connections_of_a_user() -> None:
     core = """<resource-limit-settings><resource-limit-setting match="ann"><max-connections>1</max-connections>
     </resource-limit-setting></resource-limit-settings>"""
     world = InProcessBroker(configuration(core))
-    first = connected(world, "a", "login:ann")
-    second = connected(world, "b", "login:ann")
-    (error,) = second.heard()
+    connect = "CONNECT\naccept-version:1.1\nhost:x\nlogin:{}\n\n\0"
+    first, second = world.client("a"), world.client("b")
+    first.says(connect.format("ann"))
+    (error,) = second.says(connect.format("ann"))
     assert error.command == "ERROR"
     assert "max-connections" in str(error.header("message"))
     assert second.is_closed
-    connected(world, "c", "login:bob")
+    (answer,) = world.client("c").says(connect.format("bob"))
+    assert answer.command == "CONNECTED"
     first.drop()
-    (answer,) = connected(world, "d", "login:ann").heard()
+    (answer,) = world.client("d").says(connect.format("ann"))
     assert answer.command == "CONNECTED"
 
 
@@ -115,7 +111,7 @@ def test_a_limit_of_the_acceptor_says_its_name(parameter: str, frame: str) -> No
 
 def test_a_full_acceptor_says_what_to_do() -> None:
     world = InProcessBroker(configuration("", "connectionsAllowed=1"))
-    connected(world)
+    world.client("a").greet()
     (error,) = world.client("b").heard()
     message = str(error.header("message"))
     assert message.startswith("This acceptor allows 1 connection")

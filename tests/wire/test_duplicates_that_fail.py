@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.arrivals import Arrivals
 from tests.kit.in_process import InProcessBroker, configuration
 
@@ -14,16 +15,12 @@ SEND = b"SEND\ndestination:/queue/q\npersistent:%b\n_AMQ_DUPL_ID:1\nreceipt:r\n\
 
 
 @pytest.mark.parametrize("persistent", [b"true", b"false"])
-def test_the_id_of_a_message_that_nobody_has_is_forgotten(monkeypatch: pytest.MonkeyPatch, persistent: bytes) -> None:
+def test_the_id_of_a_message_that_nobody_has_is_forgotten(persistent: bytes) -> None:
     world = InProcessBroker(configuration())
     for name in ("a", "b"):
         world.client(name).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
 
-    def failing(arrivals: Arrivals, entries: list[Entry], size_bytes: int, now_ms: int) -> None:
-        raise RuntimeError("a step that fails")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Arrivals, "arrive", failing)
+    with patch.object(Arrivals, "arrive", side_effect=RuntimeError("a step that fails")):
         world.client("a").send(SEND % persistent)
     assert world.client("a").is_closed
     assert "RECEIPT" not in [frame.command for frame in world.client("a").collect()]

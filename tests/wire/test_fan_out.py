@@ -15,9 +15,7 @@ from tests.kit.in_process import InProcessBroker, configuration
 COUNT = 300
 
 
-@pytest.fixture(autouse=True)
-def turns_of_any_size() -> None:
-    """Here they are all of one size."""
+pytestmark = pytest.mark.parametrize("turns_of_any_size", ["whole turns"], indirect=True)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
@@ -23,10 +23,6 @@ SENDS = {
 }
 
 
-def is_blocked(client: Client) -> bool:
-    return client.connection.session.blocked_by is not None
-
-
 @pytest.mark.parametrize("frames", SENDS.values(), ids=SENDS)
 def test_a_frame_that_had_to_wait_counts_once(frames: list[bytes]) -> None:
     world = InProcessBroker(configuration(FULL))
@@ -37,11 +33,11 @@ def test_a_frame_that_had_to_wait_counts_once(frames: list[bytes]) -> None:
     before = dict(world.stats.frames_in)
     for frame in frames:
         sender.send(frame)
-    assert is_blocked(sender)
+    assert sender.connection.session.blocked_by is not None
     reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     world.advance(1)
     world.advance(1)
-    assert not is_blocked(sender)
+    assert sender.connection.session.blocked_by is None
     came = {name: count - before.get(name, 0) for name, count in world.stats.frames_in.items()}
     sent = [frame.split(b"\n", 1)[0].decode() for frame in frames]
     assert {name: count for name, count in came.items() if count} == {

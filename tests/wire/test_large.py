@@ -456,16 +456,10 @@ def test_a_file_outlives_its_message_until_the_log_is_durable() -> None:
 # ---- a full disk ---------------------------------------------------------------------------------
 
 
-def full_world(policy: str) -> LargeBodiesBroker:
-    """A world whose disk is full, with this disk-full-policy."""
-    world = LargeBodiesBroker(core=CORE + FULL_POLICY.format(policy))
-    world.fill(full=True)
-    return world
-
-
 def test_a_full_disk_makes_the_sender_of_a_large_body_wait() -> None:
     """In the middle of the body, and nothing of it comes to the disk meanwhile but what was read already."""
-    world = full_world("BLOCK")
+    world = LargeBodiesBroker(core=CORE + FULL_POLICY.format("BLOCK"))
+    world.fill(full=True)
     producer, consumer = world.client("p").greet(), world.subscribed("c")
     producer.send(sent(BODY, "receipt:1"))
     assert producer.connection.state == "blocked"
@@ -479,7 +473,8 @@ def test_a_full_disk_makes_the_sender_of_a_large_body_wait() -> None:
 @pytest.mark.parametrize(("policy", "answer"), [("FAIL", "ERROR"), ("DROP", "RECEIPT")])
 def test_a_full_disk_takes_no_large_body(policy: str, answer: str) -> None:
     """It is read to its end, and none of it is written."""
-    world = full_world(policy)
+    world = LargeBodiesBroker(core=CORE + FULL_POLICY.format(policy))
+    world.fill(full=True)
     producer, consumer = world.client("p").greet(), world.subscribed("c")
     producer.send(sent(BODY, "receipt:1"))
     frames = producer.heard()

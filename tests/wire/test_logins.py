@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -15,12 +17,12 @@ CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\nlogin:ann\npasscode:secret\n\n\
 SEND = b"SEND\ndestination:/queue/q\n\nhello\0"
 
 
+@dataclass
 class LoginService:
     """Logins that the test decides."""
 
-    def __init__(self) -> None:
-        self.begun: list[tuple[Credentials, Login, Callable[[], None]]] = []
-        self.at_once: Identity | None = None
+    begun: list[tuple[Credentials, Login, Callable[[], None]]] = field(default_factory=list)
+    at_once: Identity | None = None
 
     def begin(self, credentials: Credentials, wake: Callable[[], None]) -> Login:
         login = Login()
@@ -272,14 +274,9 @@ def test_connect_is_small() -> None:
 
 def test_a_desk_that_fails_ends_only_this_connection() -> None:
     world = World()
-
-    def fail(credentials: Credentials, wake: Callable[[], None]) -> Login:
-        raise ArtemisError("no")
-
-    begin, world.logins.begin = world.logins.begin, fail  # type: ignore[method-assign]
-    world.client("a").says(CONNECT)
+    with patch.object(LoginService, "begin", Mock(side_effect=ArtemisError("no"))):
+        world.client("a").says(CONNECT)
     assert world.client("a").is_closed
-    world.logins.begin = begin  # type: ignore[method-assign]
     assert world.client("b").says(CONNECT) == []
     world.logins.admit()
     assert [frame.command for frame in world.client("b").says()] == ["CONNECTED"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Set
-from typing import Any, cast
+from collections.abc import Set
+from unittest.mock import Mock
 
 import pytest
 
@@ -26,7 +25,7 @@ class Shop(SecuredBroker):
         super().__init__(READS, core=SHOP)
         stats, isolation = self.stats, self.turns.isolation
         self.asked: list[Set[str]] = []
-        self.answers = RightsCheck(self.asked.append, stats.connections, isolation, carried_out)
+        self.answers = RightsCheck(self.asked.append, stats.connections, isolation, Mock(side_effect=list))
         self.clerk, self.boss = self.login("cl", "clerk"), self.login("b", "boss")
 
     def withdraw(self) -> None:
@@ -34,17 +33,6 @@ class Shop(SecuredBroker):
         self.authorizer.use(load_core(f"<security-settings>{READS_NO_MORE}</security-settings>"))
         self.answers.begin()
         self.settle()
-
-    def change(self, *users: str) -> None:
-        """Their logins have changed."""
-        self.answers.begin(set(users))
-        self.settle()
-
-
-def carried_out(steps: Iterator[bool | None]) -> asyncio.Future[Any]:
-    for _ in steps:
-        pass
-    return cast(asyncio.Future[Any], None)
 
 
 def error_of(person: Person) -> str | None:
@@ -70,7 +58,8 @@ def test_a_browser_ends_when_its_login_has_changed() -> None:
     shop = Shop()
     assert shop.clerk.subscribe("orders", browser="true") is None
     assert shop.boss.subscribe("orders", browser="true") is None
-    shop.change("cl")
+    shop.answers.begin({"cl"})
+    shop.settle()
     assert error_of(shop.clerk) == CHANGED
     assert shop.clerk.client.is_closed
     assert not shop.boss.client.is_closed
@@ -80,7 +69,8 @@ def test_a_browser_ends_when_its_login_has_changed() -> None:
 def test_who_consumes_goes_on_and_begins_to_read_nothing() -> None:
     shop = Shop()
     assert shop.clerk.subscribe("orders") is None
-    shop.change("cl")
+    shop.answers.begin({"cl"})
+    shop.settle()
     assert shop.boss.send("orders") is None
     assert [frame.body for frame in shop.clerk.messages()] == [b"x"]
     assert shop.clerk.subscribe("orders", id="2") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import zlib
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -309,11 +310,7 @@ def test_the_broker_stops() -> None:
 def test_a_failure_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with()
     client = greeted(world)
-
-    def fail(*_: object) -> None:
-        raise ValueError("broken")
-
-    monkeypatch.setattr(type(client.connection.intake), "go_on", fail)
+    monkeypatch.setattr(type(client.connection.intake), "go_on", Mock(side_effect=ValueError("broken")))
     client.send(sent(b"x"))
     client.collect()
     assert client.web.closed == (1011, "")
