@@ -69,7 +69,7 @@ def error(stage: TranscriptRun, words: Words, headers: Headers, *, last: bool = 
     frames = stage.world.client(words[0]).collect()
     del frames[: -1 if last else 0]
     assert frames, f"{words[0]} got no ERROR"
-    wrong = difference(("ERROR", headers, "*"), frames[0], stage.captures, exact=False)
+    wrong = difference(("ERROR", headers, "*"), frames[0], stage.values, exact=False)
     assert wrong is None, f"{words[0]}: {wrong} in\n{frames[0].text}"
     message = frames.pop(0).header("message") or ""
     wanted = " ".join(words[1:])

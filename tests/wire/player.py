@@ -18,7 +18,7 @@ _STEPS = FRAME_STEPS | BROKER_STEPS
 
 def play(world: InProcessBroker, version: str, cutting: Cutting, steps: tuple[Step, ...]) -> TranscriptRun:
     """Carry out all steps, then look for frames that nobody expected."""
-    run = TranscriptRun(world, version, cutting)
+    run = TranscriptRun(world, version, cutting, {"version": version})
     for step in steps:
         try:
             if version in step.versions:

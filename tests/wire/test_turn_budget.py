@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from itertools import pairwise
 from pathlib import Path
 from sys import maxsize
@@ -10,7 +9,6 @@ from sys import maxsize
 import pytest
 
 from artemis_py.core.budget import TURN_UNITS
-from tests.kit.fake_loop import FakeLoop, FakeTransport
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.cutting import whole
 from tests.wire.one_turn import ABOUT_ONE_TURN
@@ -21,31 +19,25 @@ from tests.wire.transcript import read_transcript
 pytestmark = pytest.mark.wire
 
 
-@pytest.fixture(autouse=True)
-def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written to clients is kept."""
-    begin = FakeTransport.__init__
-
-    def begin_recording(self: FakeTransport, loop: FakeLoop, protocol: asyncio.BufferedProtocol) -> None:
-        begin(self, loop, protocol)
-        self.written = bytearray()
-
-    monkeypatch.setattr(FakeTransport, "__init__", begin_recording)
+def recorded(world: InProcessBroker) -> Client:
+    """A client of which is kept what is written to it."""
+    client = Client(world)
+    client.transport.written = bytearray(client.transport.taken)
+    return client
 
 
-def written(client: Client) -> bytes:
-    """All that this client was sent."""
-    assert client.transport.written is not None
-    return bytes(client.transport.written)
+def written(world: InProcessBroker) -> dict[str, bytes]:
+    """All that its clients were sent."""
+    return {name: bytes(client.transport.written or b"") for name, client in world.clients.items()}
 
 
 def everything_written(path: Path, version: str, units: int) -> dict[str, bytes]:
     """All bytes that each client of a transcript was sent."""
     transcript = read_transcript(path)
-    world = InProcessBroker(configuration(transcript.core, transcript.acceptor))
+    world = InProcessBroker(configuration(transcript.core, transcript.acceptor), connect=recorded)
     world.turns.units = units
     play(world, version, whole, transcript.steps)
-    return {name: written(client) for name, client in world.clients.items()}
+    return written(world)
 
 
 ALIKE = [case for case in CASES if isinstance(path := case.values[0], Path) and path.stem not in ABOUT_ONE_TURN]
@@ -75,7 +67,7 @@ def _burst() -> bytes:
 
 
 def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
-    world = InProcessBroker(configuration())
+    world = InProcessBroker(configuration(), connect=recorded)
     world.turns.units = units
     for name in ("sender", "all", "red", "blue", "same"):
         world.client(name).send(b"CONNECT\naccept-version:1.1\nhost:x\n\n\0")
@@ -84,7 +76,7 @@ def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
         world.client(name).send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % selector)
     turns = world.stats.turns
     world.client("sender").send(_burst())
-    return {name: written(one) for name, one in world.clients.items()}, world.stats.turns - turns
+    return written(world), world.stats.turns - turns
 
 
 @pytest.mark.parametrize("units", [1, 7, 40, 400, 4000])
@@ -133,7 +125,7 @@ def test_who_waits_for_its_turn_is_alive_and_not_blocked() -> None:
 
 
 def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
-    world = InProcessBroker(configuration())
+    world = InProcessBroker(configuration(), connect=recorded)
     world.turns.units = 1
     client = world.client("a")
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
@@ -142,7 +134,7 @@ def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
     client.half_close()
     world.together = False
     world.settle()
-    assert written(client).count(b"RECEIPT") == 50
+    assert written(world)["a"].count(b"RECEIPT") == 50
     assert client.is_closed
 
 

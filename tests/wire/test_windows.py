@@ -12,24 +12,22 @@ pytestmark = pytest.mark.wire
 BODIES = ["a", "bb" * 40, "c" * 700, "d", "e" * 33]
 
 
-def publish(world: InProcessBroker) -> None:
+def subscribed(version: str, window: int) -> InProcessBroker:
+    """A broker with all bodies on a queue, and a consumer of it."""
+    world = InProcessBroker(configuration())
+    for name in "pc":
+        world.client(name).greet(version=version)
     for body in BODIES:
-        world.client("p").send(f"SEND\ndestination:/queue/q\nfoo:bar\n\n{body}\0".encode())
-
-
-def subscribe(world: InProcessBroker, name: str, window: int) -> None:
-    lines = f"id:1\ndestination:/queue/q\nack:client-individual\nconsumer-window-size:{window}"
-    world.client(name).send(f"SUBSCRIBE\n{lines}\n\n\0".encode())
+        world.client("p").frame("SEND", "destination:/queue/q", "foo:bar", body=body)
+    ack = ("ack:client-individual", f"consumer-window-size:{window}")
+    world.client("c").frame("SUBSCRIBE", "id:1", "destination:/queue/q", *ack)
+    return world
 
 
 def frame_sizes(version: str) -> list[int]:
     """How long the frames of the bodies are that the first consumer of a new broker gets."""
-    world = InProcessBroker(configuration())
-    for name in "pc":
-        world.client(name).greet(version=version)
-    publish(world)
+    world = subscribed(version, 0)
     sizes: list[int] = []
-    subscribe(world, "c", 0)
     for _ in BODIES:
         sizes.append(len(world.client("c").transport.taken))
         acknowledge(world, world.client("c").collect().pop(), version)
@@ -50,11 +48,7 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
     """A window of exactly N frames takes N; with one byte more, the next frame, too (it may be overdrawn once)."""
     sizes = frame_sizes(version)
     assert len(set(sizes)) > 2
-    world = InProcessBroker(configuration())
-    for name in "pc":
-        world.client(name).greet(version=version)
-    publish(world)
-    subscribe(world, "c", sum(sizes[:count]) + short)
+    world = subscribed(version, sum(sizes[:count]) + short)
     assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[: count + short]
     assert world.queue("q").contents.delivering_count == count + short
 
@@ -62,14 +56,8 @@ def test_a_window_is_exact(version: str, count: int, short: int) -> None:
 def test_an_ack_gives_its_bytes_back() -> None:
     """The first frame's bytes are not enough for a second long one to be outstanding; after the ACK they are."""
     sizes = frame_sizes("1.2")
-    world = InProcessBroker(configuration())
-    for name in "pc":
-        world.client(name).greet(version="1.2")
-    publish(world)
-    subscribe(world, "c", sizes[0] + sizes[1] + sizes[2])
-    frames = world.client("c").collect()
+    world = subscribed("1.2", sizes[0] + sizes[1] + sizes[2])
+    frames = world.client("c").heard()
     assert len(frames) == 3
-    first = frames[0]
-    frames.clear()
-    acknowledge(world, first, "1.2")
+    acknowledge(world, frames[0], "1.2")
     assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[3:4]

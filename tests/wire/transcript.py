@@ -125,7 +125,8 @@ def _read_steps(lines: list[str], first_number: int) -> list[Step]:
         if block is not None:
             if not line or line.startswith(_INDENT):
                 block.append(line.removeprefix(_INDENT))
-                steps[-1] = replace(steps[-1], block=tuple(block))
+                if block[-1]:  # empty ones before the next step are for the eye
+                    steps[-1] = replace(steps[-1], block=tuple(block))
                 continue
             block = None
         if line.startswith("#") or not line.strip():
@@ -134,15 +135,7 @@ def _read_steps(lines: list[str], first_number: int) -> list[Step]:
         versions = VERSIONS if only is None else tuple(only[1].split())
         words = shlex.split(line if only is None else line[only.end() :])
         steps.append(Step(number, words[0], tuple(words[1:]), versions=versions))
-    return [_without_blank_end(step) for step in steps]
-
-
-def _without_blank_end(step: Step) -> Step:
-    """Empty lines before the next step are for the eye."""
-    block = list(step.block)
-    while block and not block[-1]:
-        block.pop()
-    return replace(step, block=tuple(block))
+    return steps
 
 
 def lines_for(version: str, block: tuple[str, ...]) -> list[str]:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker
 from tests.wire.cutting import Cutting
-from tests.wire.matching import Captures, ExpectedFrame, difference
+from tests.wire.matching import PLACEHOLDER, ExpectedFrame, difference
 from tests.wire.transcript import unescaped
 
 
+@dataclass
 class TranscriptRun:
     """A broker with which a transcript is played in one version of STOMP, with one way of cutting what clients send."""
 
-    def __init__(self, world: InProcessBroker, version: str, cutting: Cutting) -> None:
-        self.world = world
-        self.version = version
-        self.captures = Captures()
-        self.captures.values["version"] = version
-        self.delivered: dict[str, dict[str, ServerFrame]] = {}
-        """The last MESSAGE of each client by its body, for acknowledgements."""
-        self.claimed_beats: dict[str, int] = {}
-        """How many heart-beats of each client the transcript has accounted for."""
-        self.longest_bytes = 0
-        """How long the longest write of a client was."""
-        self._cutting = cutting
+    world: InProcessBroker
+    version: str
+    cutting: Cutting
+    values: dict[str, str] = field(default_factory=dict)
+    """What was captured, by name."""
+    delivered: dict[str, dict[str, ServerFrame]] = field(default_factory=dict)
+    """The last MESSAGE of each client by its body, for acknowledgements."""
+    claimed_beats: dict[str, int] = field(default_factory=dict)
+    """How many heart-beats of each client the transcript has accounted for."""
+    longest_bytes: int = 0
+    """How long the longest write of a client was."""
 
     def fill(self, text: str) -> str:
-        """Put in captured values and the time."""
-        return self.captures.fill(text, self.world.now_ms)
+        """Replace ``{name}``, ``{now}``, ``{now+500}``. Raises KeyError for a name that nothing captured."""
+        now_ms = self.world.now_ms
+        text = re.sub(r"\{now([+-]\d+)?\}", lambda match: str(now_ms + int(match[1] or 0)), text)
+        return PLACEHOLDER.sub(lambda match: self.values[match[1]], text)
 
     def write(self, name: str, data: bytes) -> None:
         """Have a client write bytes, cut as this stage cuts."""
         client = self.world.client(name)
         self.longest_bytes = max(self.longest_bytes, len(data))
-        for part in self._cutting(data):
+        for part in self.cutting(data):
             client.send(part)
 
     def frame(self, name: str, command: str, headers: list[str], body: str = "") -> None:
@@ -48,7 +52,7 @@ class TranscriptRun:
         for wanted in expected:
             assert frames, f"{name} got nothing; expected {wanted}"
             for index in range(len(frames) if mode == "?" else 1):
-                wrong = difference(wanted, frames[index], self.captures, exact=mode == "=")
+                wrong = difference(wanted, frames[index], self.values, exact=mode == "=")
                 if wrong is None:
                     break
             else:
