@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Mapping
+import graphlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 PACKAGE = "artemis_py"
@@ -75,158 +76,117 @@ _PROGRAM = 'if __name__ == "__main__":'
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name: the line and the dotted name."""
+    """One imported name: where it stands, the dotted name, and the module of the package that defines it (empty: no
+    such module).
+    """
 
+    module: str
     line: int
     name: str
-
-
-def imports_of(module: str, source: str, is_package: bool = False) -> tuple[Import, ...]:
-    """Every import statement of a module, at any depth, also those for the type checker alone; ``from a import b``
-    gives ``a.b``.
-    """
-    return _read(module, source, is_package)[0]
+    target: str
 
 
 @functools.cache
-def _read(module: str, source: str, is_package: bool) -> tuple[tuple[Import, ...], frozenset[str]]:
-    """A module's imports, and its texts that begin with the package's name. All rules share one parse."""
-    found: list[Import] = []
+def _read(module: str, source: str, is_package: bool) -> tuple[list[tuple[int, str]], frozenset[str]]:
+    """Every import of a module, at any depth, also those for the type checker alone, with its line; ``from a import b``
+    gives ``a.b``. And its texts that begin with the package's name. All rules share one parse.
+    """
+    found: list[tuple[int, str]] = []
     texts: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found += [Import(node.lineno, alias.name) for alias in node.names]
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = _absolute(module, node, is_package)
-            found += [Import(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+            parts = module.split(".")
+            above = parts[: len(parts) - node.level + is_package] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(PACKAGE):
             texts.add(node.value)
-    return tuple(found), frozenset(texts)
+    return found, frozenset(texts)
 
 
-def _absolute(module: str, node: ast.ImportFrom, is_package: bool) -> str:
-    if node.level == 0:
-        return node.module or ""
-    parts = module.split(".")
-    kept = parts[: len(parts) - node.level + (1 if is_package else 0)]
-    return ".".join([*kept, *([node.module] if node.module else [])])
+def imports_of(sources: Mapping[str, str]) -> list[Import]:
+    """All imports of all modules."""
+    packages = {name.rpartition(".")[0] for name in sources}
+    return [
+        Import(module, line, name, _defining(name, sources))
+        for module, source in sources.items()
+        for line, name in _read(module, source, module in packages)[0]
+    ]
 
 
-def unit_of(module: str) -> str:
-    """The row of the floors table a module belongs to: ``artemis_py.core.queue.queue`` → ``core``."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else "__init__"
-
-
-def floor_violations(sources: Mapping[str, str]) -> list[str]:
-    """Imports that go up, sideways or down where that is not allowed; modules that stand on no floor."""
-    found: list[str] = []
-    for module, source in sources.items():
-        own = unit_of(module)
-        if own not in FLOORS:
-            found.append(f"{module}: stands on no floor; add it to the table or put it into a folder that is there")
-            continue
-        for imported in _inside(module, source, sources):
-            target = unit_of(imported.name) if imported.name in sources else _unit_of_name(imported.name, sources)
-            if not _allowed(own, target) and (own, _resolve(imported.name, sources)) not in CLIENTS:
-                found.append(f"{module}:{imported.line}: imports {imported.name} ({own} may not see {target})")
-    return found
-
-
-def _allowed(own: str, target: str) -> bool:
-    if own == target or target not in FLOORS:
-        return True
-    if (own, target) in APART:
-        return False
-    if FLOORS[own] == FLOORS[target] == 0:
-        return True
-    return FLOORS[target] < FLOORS[own] or (own, target) in SIDEWAYS
-
-
-def _unit_of_name(name: str, sources: Mapping[str, str]) -> str:
-    return unit_of(_resolve(name, sources))
-
-
-def _inside(module: str, source: str, sources: Mapping[str, str]) -> Iterator[Import]:
-    for imported in imports_of(module, source, _is_package(module, sources)):
-        if imported.name == PACKAGE or imported.name.startswith(f"{PACKAGE}."):
-            yield imported
-
-
-def _is_package(module: str, sources: Mapping[str, str]) -> bool:
-    return any(other.startswith(f"{module}.") for other in sources)
-
-
-def _resolve(name: str, sources: Mapping[str, str]) -> str:
+def _defining(name: str, sources: Mapping[str, str]) -> str:
     """The module that defines a dotted name: the longest prefix that is a module."""
-    while name not in sources and "." in name:
+    while name not in sources and name:
         name = name.rpartition(".")[0]
     return name
 
 
+def unit_of(module: str) -> str:
+    """The row of the floors table a module belongs to: ``artemis_py.core.queue.queue`` → ``core``."""
+    return [*module.split("."), "__init__"][1]
+
+
+def floor_violations(sources: Mapping[str, str]) -> list[str]:
+    """Imports that go up, sideways or down where that is not allowed; modules that stand on no floor."""
+    found = [
+        f"{module}: stands on no floor; add it to the table or put it into a folder that is there"
+        for module in sources
+        if unit_of(module) not in FLOORS
+    ]
+    for one in imports_of(sources):
+        own, target = unit_of(one.module), unit_of(one.target)
+        if own == target or not {own, target} <= FLOORS.keys() or not one.target or (own, one.target) in CLIENTS:
+            continue
+        is_down = FLOORS[target] < FLOORS[own] or FLOORS[target] == FLOORS[own] == 0
+        if (own, target) in APART or not (is_down or (own, target) in SIDEWAYS):
+            found.append(f"{one.module}:{one.line}: imports {one.name} ({own} may not see {target})")
+    return found
+
+
 def import_cycles(sources: Mapping[str, str]) -> list[str]:
-    """Groups of modules that import each other. An import inside a function counts, and one for typing, too: a reader
-    of one of them must know all of them.
+    """Modules that import each other. An import inside a function counts, and one for typing, too: a reader of one of
+    them must know all of them.
     """
-    graph = {
-        module: {
-            target
-            for imported in _inside(module, source, sources)
-            if (target := _resolve(imported.name, sources)) not in (module, PACKAGE)
-        }
-        for module, source in sources.items()
-    }
-    return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
-
-
-def unused_modules(sources: Mapping[str, str], entries: frozenset[str]) -> list[str]:
-    """Modules that no other one imports or names in a text, as the table of commands does (``module:name`` is one of a
-    module), and that are no program. ``entries`` are those with which others begin.
-    """
-    used = {*entries, *(module for module, source in sources.items() if _PROGRAM in source)}
-    for module, source in sources.items():
-        named = {imported.name for imported in _inside(module, source, sources)}
-        texts = _read(module, source, _is_package(module, sources))[1]
-        named |= {text.partition(":")[0] for text in texts} & sources.keys()
-        used |= {_resolve(name, sources) for name in named} - {module}
-    return sorted(module for module in sources.keys() - used if not _is_package(module, sources))
+    return _cycles((one.module, one.target) for one in imports_of(sources) if one.target not in ("", PACKAGE))
 
 
 def room_cycles(sources: Mapping[str, str], units: frozenset[str]) -> list[str]:
     """Folders inside these units that import each other. A module beside the folders stands for itself; what only the
     type checker sees counts, too.
     """
+    return _cycles(
+        (".".join(one.module.split(".")[:3]), ".".join(one.target.split(".")[:3]))
+        for one in imports_of(sources)
+        if one.target and unit_of(one.target) == unit_of(one.module) in units
+    )
+
+
+def _cycles(edges: Iterable[tuple[str, str]]) -> list[str]:
+    """A circle, if there is one."""
     graph: dict[str, set[str]] = {}
+    for start, end in edges:
+        if start != end:
+            graph.setdefault(start, set()).add(end)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return [" ↔ ".join(sorted(set(error.args[1])))]
+    return []
+
+
+def unused_modules(sources: Mapping[str, str], entries: frozenset[str]) -> list[str]:
+    """Modules that no other one imports or names in a text, as the table of commands does (``module:name`` is one of a
+    module), and that are no program. ``entries`` are those with which others begin.
+    """
+    packages = {name.rpartition(".")[0] for name in sources}
+    used = {*entries, *(module for module, source in sources.items() if _PROGRAM in source)}
+    used |= {one.target for one in imports_of(sources) if one.target != one.module}
     for module, source in sources.items():
-        if unit_of(module) not in units:
-            continue
-        for imported in _inside(module, source, sources):
-            target = _resolve(imported.name, sources)
-            if unit_of(target) == unit_of(module) and _room(target) != _room(module):
-                graph.setdefault(_room(module), set()).add(_room(target))
-    return [" ↔ ".join(sorted(group)) for group in _strong_components(graph) if len(group) > 1]
-
-
-def _room(module: str) -> str:
-    return ".".join(module.split(".")[:3])
-
-
-def _reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    seen: set[str] = set()
-    waiting = [start]
-    while waiting:
-        for target in graph.get(waiting.pop(), set()) - seen:
-            seen.add(target)
-            waiting.append(target)
-    return seen
-
-
-def _strong_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
-    reach = {module: _reachable(graph, module) for module in graph}
-    groups = {
-        frozenset({module, *(other for other in reach[module] if module in reach.get(other, ()))}) for module in graph
-    }
-    return [set(group) for group in sorted(groups, key=sorted)]
+        texts = _read(module, source, module in packages)[1]
+        used |= {text.partition(":")[0] for text in texts} - {module}
+    return sorted(sources.keys() - used - packages)
 
 
 def banned_imports(sources: Mapping[str, str]) -> list[str]:
@@ -234,14 +194,12 @@ def banned_imports(sources: Mapping[str, str]) -> list[str]:
     outside the pipeline.
     """
     found: list[str] = []
-    for module, source in sources.items():
-        own = unit_of(module)
-        for imported in imports_of(module, source, _is_package(module, sources)):
-            top = imported.name.partition(".")[0]
-            if own == "core" and top in CORE_MAY_NOT_IMPORT:
-                found.append(f"{module}:{imported.line}: the core may not import {top}")
-            elif top == "asyncio" and own not in MAY_IMPORT_ASYNCIO:
-                found.append(f"{module}:{imported.line}: asyncio lives in {', '.join(sorted(MAY_IMPORT_ASYNCIO))}")
-            elif top in SPARK_PACKAGES and own != "spark":
-                found.append(f"{module}:{imported.line}: the broker runs without {top}; it belongs into spark/")
+    for one in imports_of(sources):
+        own, top, where = unit_of(one.module), one.name.partition(".")[0], f"{one.module}:{one.line}"
+        if own == "core" and top in CORE_MAY_NOT_IMPORT:
+            found.append(f"{where}: the core may not import {top}")
+        elif top == "asyncio" and own not in MAY_IMPORT_ASYNCIO:
+            found.append(f"{where}: asyncio lives in {', '.join(sorted(MAY_IMPORT_ASYNCIO))}")
+        elif top in SPARK_PACKAGES and own != "spark":
+            found.append(f"{where}: the broker runs without {top}; it belongs into spark/")
     return found

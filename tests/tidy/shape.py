@@ -6,25 +6,19 @@ import ast
 import re
 
 LEFTOVER = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+"""A mark of unfinished work."""
 MACHINE_PATH = re.compile(r"(?<![\w./-])(?:/(?:root|home|Users|work)/[\w.-]+|[A-Z]:\\Users\\)")
+"""An absolute path that exists on one machine only."""
+POSSESSIVE_GROUP = re.compile(r"(?<![\\(])\)(?:[*+?]|\{[^{}\n]{1,12}\})\+")
+"""A group that repeats possessively in a regular expression: before Python 3.11.5 it loses its place (CPython issue
+106052). A single character may.
+"""
 
 
-def leftovers(name: str, text: str) -> list[str]:
-    """Marks of unfinished work."""
-    return [
-        f"{name}:{number}: {match[0]}"
-        for number, line in enumerate(text.splitlines(), 1)
-        if (match := LEFTOVER.search(line))
-    ]
-
-
-def machine_paths(name: str, text: str) -> list[str]:
-    """Absolute paths that exist on one machine only."""
-    return [
-        f"{name}:{number}: {match[0]}"
-        for number, line in enumerate(text.splitlines(), 1)
-        if (match := MACHINE_PATH.search(line))
-    ]
+def marks(pattern: re.Pattern[str], name: str, text: str) -> list[str]:
+    """Where a text has what the pattern describes."""
+    lines = enumerate(text.splitlines(), 1)
+    return [f"{name}:{number}: {found[0]}" for number, line in lines for found in pattern.finditer(line)]
 
 
 def lax_numbers(name: str, text: str) -> list[str]:
@@ -47,14 +41,3 @@ def lax_numbers(name: str, text: str) -> list[str]:
         elif isinstance(node, ast.keyword) and node.arg == "type" and ast.unparse(node.value) in ("int", "float"):
             found.append(f"{name}:{node.value.lineno}: type={ast.unparse(node.value)}")
     return found
-
-
-_POSSESSIVE_GROUP = re.compile(r"(?<![\\(])\)(?:[*+?]|\{[^{}\n]{1,12}\})\+")
-
-
-def possessive_groups(name: str, text: str) -> list[str]:
-    """Groups that repeat possessively in a regular expression: before Python 3.11.5 they lose their place (CPython
-    issue 106052). A single character may.
-    """
-    lines = enumerate(text.splitlines(), 1)
-    return [f"{name}:{number}: {found[0]}" for number, line in lines for found in _POSSESSIVE_GROUP.finditer(line)]
