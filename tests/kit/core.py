@@ -184,9 +184,9 @@ def ids(entries: Any) -> list[int]:
     return [entry.message.id for entry in entries]
 
 
-def properties_on(broker: Broker, queue: str) -> list[dict[str, str]]:
-    """The headers of each message that is ready on a queue."""
-    return [entry.message.head.properties for entry in broker.queues[queue].contents.order]
+def heads_on(broker: Broker, queue: str) -> list[Head]:
+    """The head of each message that is ready on a queue."""
+    return [entry.message.head for entry in broker.queues[queue].contents.order]
 
 
 def counting(consumer: Consumer) -> Mock:

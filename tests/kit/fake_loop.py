@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, cast
 
@@ -11,13 +12,13 @@ CALLS_MAX = 10_000
 """More calls than this without the clock moving is a loop that never rests."""
 
 
+@dataclass(slots=True)
 class Timer:
     """What ``call_later`` returns; ``asyncio.TimerHandle`` as far as the server uses it."""
 
-    def __init__(self, callback: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        self.callback = callback
-        self.arguments = arguments
-        self.cancelled = False
+    callback: Callable[..., object]
+    arguments: tuple[object, ...]
+    cancelled: bool = False
 
     def cancel(self) -> None:
         """Never call."""
@@ -159,11 +160,8 @@ class FakeTransport(asyncio.Transport):
 
     # ---- the client's side -----------------------------------------------------------------------
 
-    def lose(self) -> None:
-        """The client is gone."""
-        self._closing = True
-        self._waiting.clear()
-        self._lose()
+    lose = abort
+    """The client is gone."""
 
     def read_again(self) -> None:
         """The client takes what waits and goes on reading."""

@@ -66,9 +66,10 @@ class NamedClients:
         return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
 
     def error(self, name: str) -> ServerFrame:
-        """The one frame that a client got, an ERROR."""
+        """The one frame that a client got, an ERROR. Who has its name next is another client."""
         (frame,) = self.frames(name)
         assert frame.command == "ERROR", frame.text
+        del self.clients[name]
         return frame
 
     def lose(self, name: str) -> None:

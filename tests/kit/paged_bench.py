@@ -50,12 +50,8 @@ class PagedBench:
             log=self.log,
             pages=self.files,
         )
+        self.queue: Queue = self.broker.queues["q"]
         self.managed = managed_by(self.broker, lambda: self.now_ms)
-
-    @property
-    def queue(self) -> Queue:
-        """The queue q."""
-        return self.broker.queues["q"]
 
     def turn(self) -> None:
         """A turn of the broker, in which the disk does nothing."""

@@ -10,6 +10,7 @@ import subprocess
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -195,12 +196,13 @@ def whole_parts(config: pytest.Config) -> list[str]:
     if is_of_ci():
         return [part.name for part in PARTS]
     named = {Path(argument.split("::")[0]).resolve() for argument in config.args} - {ROOT, TESTS}
-
-    def is_named(part: Part) -> bool:
-        paths = [ROOT / test for test in part.tests]
-        return any(one.is_relative_to(path) or path.is_relative_to(one) for one in named for path in paths)
-
-    return [part.name for part in PARTS if is_named(part) or has_changed(ROOT, (*part.proves, *part.tests))]
+    found: list[str] = []
+    for part in PARTS:
+        pairs = [(ROOT / test, one) for test in part.tests for one in named]
+        is_named = any(one.is_relative_to(path) or path.is_relative_to(one) for path, one in pairs)
+        if is_named or has_changed(ROOT, (*part.proves, *part.tests)):
+            found.append(part.name)
+    return found
 
 
 def has_changed(root: Path, paths: Iterable[str]) -> bool:
@@ -212,16 +214,14 @@ def has_changed(root: Path, paths: Iterable[str]) -> bool:
         run = subprocess.run(("git", *arguments), cwd=root, capture_output=True, text=True, check=True)
         return run.stdout.strip()
 
-    def base() -> str:
-        for name in BASES:
-            try:
-                return git("merge-base", "HEAD", name)
-            except subprocess.CalledProcessError:
-                continue
-        return git("rev-parse", "HEAD")
-
     try:
-        since = [base(), "HEAD^"]
+        since = ["HEAD^"]
+        for name in BASES:
+            with suppress(subprocess.CalledProcessError):
+                since.append(git("merge-base", "HEAD", name))
+                break
+        else:
+            since.append("HEAD")
         differing = [git("diff", "--name-only", commit, "--", *paths) for commit in since]
         return any((*differing, git("ls-files", "--others", "--exclude-standard", "--", *paths)))
     except (OSError, subprocess.CalledProcessError):

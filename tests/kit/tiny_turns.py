@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 import pytest
 
@@ -36,17 +37,17 @@ def put_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Enqueuer, "_is_too_much", lambda self, shares: len(shares) > 1)
 
 
+@dataclass
 class TinySteps:
     """A broker that a test drives without a server: each step has a tiny budget, and what it leaves over is done in
     further ones.
     """
 
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
+    rng: random.Random
 
     def refill(self, broker: Broker) -> None:
         """A step begins."""
-        broker.budget.refill(self._rng.randint(1, UNITS_MAX))
+        broker.budget.refill(self.rng.randint(1, UNITS_MAX))
 
     def tick(self, broker: Broker, now_ms: int) -> None:
         """Do what is due."""

@@ -29,9 +29,7 @@ def shown(frames: list[ServerFrame]) -> str:
 def refused(bench: Bench, name: str, *headers: str) -> str:
     """A client whose SUBSCRIBE is refused; what the ERROR says."""
     bench.subscribe(name, *headers)
-    frame = bench.error(name)
-    del bench.world.clients[name]
-    return frame.header("message") or ""
+    return bench.error(name).header("message") or ""
 
 
 def size_of(body: str, *headers: str) -> int:

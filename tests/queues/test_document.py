@@ -125,7 +125,6 @@ class Example:
             case "not-admitted", [name]:
                 bench.subscribe(name, to=queue)
                 assert bench.error(name)
-                del bench.clients[name]
             case "gets", [name, *bodies]:
                 frames = bench.messages(name)
                 assert [frame.body.decode() for frame in frames] == bodies

@@ -8,7 +8,6 @@ from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.order.entry import PURGED
 from artemis_py.message import Head, encode_headers
 from tests.kit.bench import ONE_AT_A_TIME, Bench
-from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 from tests.queues.outcomes import size_of
 
@@ -34,14 +33,6 @@ def receipts(bench: Bench, name: str = "producer") -> list[str]:
     return [str(frame.header("receipt-id")) for frame in frames]
 
 
-def refusal(bench: Bench, name: str = "producer") -> ServerFrame:
-    """The one frame that came, an ERROR."""
-    (frame,) = bench.frames(name)
-    assert frame.command == "ERROR"
-    bench.world.clients.pop(name)
-    return frame
-
-
 # ---- limits --------------------------------------------------------------------------------------
 
 
@@ -51,7 +42,7 @@ def test_Q_51_either_limit_counts(limits: str) -> None:
     send_all(bench, "ab")
     assert receipts(bench) == ["r1", "r2"]
     bench.send("c")
-    assert "2 messages" in str(refusal(bench).header("message"))
+    assert "2 messages" in str(bench.error("producer").header("message"))
 
 
 def test_Q_51_what_is_in_delivery_or_waits_counts(cut: bool) -> None:
@@ -61,7 +52,7 @@ def test_Q_51_what_is_in_delivery_or_waits_counts(cut: bool) -> None:
     bench.send("later", "AMQ_SCHEDULED_DELAY:1000")
     assert bench.got("c") == ["a"]
     bench.send("b")
-    refusal(bench)
+    bench.error("producer")
     assert bench.count() == 2
 
 
@@ -83,7 +74,7 @@ def test_Q_61_zero_is_a_limit() -> None:
     """Nothing fits."""
     bench = Bench(REJECTS.format(0))
     bench.send("a")
-    refusal(bench)
+    bench.error("producer")
     bench = Bench(RING.format(0))
     bench.subscribe("c", ack="auto")
     send_all(bench, "ab")
@@ -283,7 +274,7 @@ def test_Q_60_reject(cut: bool) -> None:
     bench.send("a", "receipt:r1")
     assert receipts(bench) == ["r1"]
     bench.send("b", "receipt:r2")
-    frame = refusal(bench)
+    frame = bench.error("producer")
     assert (frame.header("receipt-id"), "Queue q is full" in str(frame.header("message"))) == ("r2", True)
     bench.subscribe("c", ONE_AT_A_TIME)
     assert bench.one_by_one("c") == ["a"]
@@ -309,14 +300,14 @@ def test_Q_60_a_newer_value_counts_beside_the_older(cut: bool) -> None:
     for body in ("a1", "b1"):
         bench.send(body, f"k:{body[0]}")
     bench.send("a2", "k:a")
-    refusal(bench)
+    bench.error("producer")
     assert bench.count() == 2
 
 
 def test_Q_60_larger_than_the_limit(cut: bool) -> None:
     bench = Bench(f"overflow-policy='REJECT' max-depth-bytes='{size_of('x')}'", cut=cut)
     bench.send("xy")
-    refusal(bench)
+    bench.error("producer")
     bench.send("x", "receipt:r")
     assert (receipts(bench), bench.count()) == (["r"], 1)
 
@@ -338,12 +329,12 @@ def test_Q_60_the_error_tells_what_to_do(limit: str, bodies: list[str], says: st
     for body in bodies:
         bench.write("p", "SEND", "destination:/queue/q", "transaction:t", body=body)
     bench.write("p", "COMMIT", "transaction:t")
-    told = refusal(bench, "p").body.decode()
+    told = bench.error("p").body.decode()
     assert says in told
     assert ("send less at once" if "never" in says else "retry when consumers have taken some") in told
     if len(bodies) == 1:
         bench.send(bodies[0])
-        assert says in refusal(bench).body.decode()
+        assert says in bench.error("producer").body.decode()
 
 
 SHARED = """<address name="both"><multicast><queue name="wide"/>
@@ -356,7 +347,7 @@ def test_Q_60_one_refusal_is_one_for_all_queues(cut: bool) -> None:
     bench.write("p", "SEND", "destination:/topic/both", "k:1", body="a")
     bench.write("p", "SEND", "destination:/topic/both", body="not for the narrow one")
     bench.write("p", "SEND", "destination:/topic/both", "k:1", "receipt:r", body="b")
-    refusal(bench, "p")
+    bench.error("p")
     assert (bench.count("wide"), bench.count("narrow")) == (2, 1)
     assert dict(bench.world.broker.events.counts)["ART-1002"] == 1
 
@@ -369,7 +360,7 @@ def test_Q_60_in_a_transaction_the_commit_is_refused(cut: bool) -> None:
         bench.write("p", "SEND", "destination:/queue/q", "transaction:t", body=body)
     assert bench.frames("p") == []
     bench.write("p", "COMMIT", "transaction:t", "receipt:r")
-    assert refusal(bench, "p").header("receipt-id") == "r"
+    assert bench.error("p").header("receipt-id") == "r"
     assert (bench.count(), bench.count("o")) == (0, 0)
 
 

@@ -16,7 +16,7 @@ from tests.kit.core import (
     consumer_on,
     divert_config,
     head_of,
-    properties_on,
+    heads_on,
     queue_config,
     send,
     turn,
@@ -100,9 +100,9 @@ def test_routing_type_of_a_diverted_copy(routing_type: str, expected: list[int])
     turn(broker)
     assert counts(broker, "any", "multi") == expected
     copy = next(name for name in ("any", "multi") if broker.queues[name].message_count)
-    header = properties_on(broker, copy)[0].get("destination-type")
+    header = heads_on(broker, copy)[0].properties.get("destination-type")
     assert header == {"STRIP": None, "PASS": ANYCAST}.get(routing_type, routing_type)
-    assert properties_on(broker, copy)[0]["_AMQ_ORIG_ROUTING_TYPE"] == "1"
+    assert heads_on(broker, copy)[0].properties["_AMQ_ORIG_ROUTING_TYPE"] == "1"
 
 
 def test_scheduled_message_through_a_divert() -> None:
@@ -188,7 +188,7 @@ def test_expiry_addresses_in_a_circle() -> None:
     for number in range(1, HOPS_MAX + 1):
         turn(broker, NOW_MS + number * 100)
         assert counts(broker, "A", "B") == ([0, 1] if number % 2 else [1, 0])
-        headers = properties_on(broker, "B" if number % 2 else "A")[0]
+        headers = heads_on(broker, "B" if number % 2 else "A")[0].properties
         assert headers.get(HOPS_HEADER) == (str(number) if number > 1 else None)
     assert broker.copy_maker.looped_message_count == 0
     turn(broker, NOW_MS + (HOPS_MAX + 1) * 100)
@@ -245,7 +245,7 @@ def test_no_route_goes_to_the_dead_letter_address() -> None:
     send(broker, "A", count=2)
     turn(broker)
     assert counts(broker, "D") == [2]
-    headers = properties_on(broker, "D")[0]
+    headers = heads_on(broker, "D")[0].properties
     assert (headers["_AMQ_ORIG_ADDRESS"], headers["reason"]) == ("A", "no_route")
     assert "_AMQ_ORIG_QUEUE" not in headers
     assert broker.addresses["A"].unrouted_message_count == 2
@@ -307,7 +307,7 @@ def test_expired_on_the_expiry_address_itself() -> None:
     broker = broker_of(queue_config(), settings=settings, message_expiry_scan_period=100)
     send(broker)
     turn(broker, NOW_MS + 100)
-    assert [headers["_AMQ_ACTUAL_EXPIRY"] for headers in properties_on(broker, "q")] == [str(NOW_MS + 100)]
+    assert [head.properties["_AMQ_ACTUAL_EXPIRY"] for head in heads_on(broker, "q")] == [str(NOW_MS + 100)]
     turn(broker, NOW_MS + 200)
     assert counts(broker, "q") == [0]
     assert broker.queues["q"].contents.counters.expired == 2
@@ -384,7 +384,7 @@ def test_settings_are_those_of_the_message_not_of_the_queue() -> None:
     send(broker, "news.sport")
     fail(broker, "all")
     assert counts(broker, "all", "DLQ") == [0, 1]
-    assert properties_on(broker, "DLQ")[0]["_AMQ_ORIG_ADDRESS"] == "news.sport"
+    assert heads_on(broker, "DLQ")[0].properties["_AMQ_ORIG_ADDRESS"] == "news.sport"
 
 
 def test_redelivery_delay_schedules_the_return() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.operations.messages import dead, moved, retried, with_priority
-from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, SENT, UNKNOWN, Account, Head, Message
-from tests.kit.core import NOW_MS, broker_of, consumer_on, divert_config, head_of, queue_config, send, turn
+from artemis_py.message import COPIED, COPIED_QUEUE, COPIED_REASON, SENT, UNKNOWN, Account, Message
+from tests.kit.core import NOW_MS, broker_of, consumer_on, divert_config, head_of, heads_on, queue_config, send, turn
 from tests.unit.core.test_copies import fail
 
 DEAD = COPIED + COPIED_QUEUE + COPIED_REASON
@@ -23,10 +23,6 @@ def made(**core: Any) -> Broker:
     settings = {"#": {"max_delivery_attempts": 1, "dead_letter_address": "graves", "expiry_address": "late"}}
     queues = [queue_config(name, name) for name in ("q", "other", "graves", "late")]
     return broker_of(*queues, settings=settings, **core)
-
-
-def heads_on(broker: Broker, name: str) -> list[Head]:
-    return [entry.message.head for entry in broker.queues[name].contents.order]
 
 
 @pytest.mark.parametrize("headers", [{}, FORGED])
