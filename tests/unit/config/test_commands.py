@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
-from artemis_py.cli import check, explain, main
+from artemis_py.cli import main
 from tests.kit.documents import document, queue, setting, settings
 
 LIMITED = """<default-max-consumers>3</default-max-consumers><max-size-bytes>10M</max-size-bytes>
@@ -29,16 +28,9 @@ def write(tmp_path: Path, core: str) -> str:
     return str(path)
 
 
-def run(command: object, *arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)  # type: ignore[attr-defined]
-    code: int = command.run(parser.parse_args(arguments))  # type: ignore[attr-defined]
-    return code
-
-
 def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    assert run(check, file) == 0
+    assert main.main(["check", file]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{file}: valid (0 errors, 0 warnings, 0 notes)",
         "would listen on localhost:61613 for STOMP (acceptor s)",
@@ -47,9 +39,9 @@ def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type><bridges><bridge/></bridges>")
-    assert run(check, file) == 2  # a bridge without its parts
+    assert main.main(["check", file]) == 2  # a bridge without its parts
     file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>\n<metrics><jvm-gc>true</jvm-gc></metrics>")
-    assert run(check, file) == 0
+    assert main.main(["check", file]) == 0
     printed = capsys.readouterr().out.splitlines()[-6:]
     assert printed[0].startswith(f"{file}:10: note[tuning]: 1 setting tunes the internals of Artemis")
     assert printed[1].startswith("    10 | <security-settings>")
@@ -60,18 +52,18 @@ def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_check_can_be_strict_quiet_and_silenced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD + "\n<metrics><jvm-gc>true</jvm-gc></metrics>")
-    assert run(check, file, "--quiet") == 0
+    assert main.main(["check", file, "--quiet"]) == 0
     assert capsys.readouterr().out == ""
-    assert run(check, file, "--quiet", "--strict") == 2
+    assert main.main(["check", file, "--quiet", "--strict"]) == 2
     assert "11: warning[no-effect]: metrics is ignored" in capsys.readouterr().out
-    assert run(check, file, "--strict") == 2
+    assert main.main(["check", file, "--strict"]) == 2
     assert f"{file}: refused (0 errors, 1 warning, 0 notes)" in capsys.readouterr().out
-    assert run(check, file, "--strict", "--silence", "tuning,no-effect") == 0
+    assert main.main(["check", file, "--strict", "--silence", "tuning,no-effect"]) == 0
     assert "metrics" not in capsys.readouterr().out
-    assert run(check, write(tmp_path, "<naem>x</naem>"), "--quiet", "--silence", "no-effect") == 2
+    assert main.main(["check", write(tmp_path, "<naem>x</naem>"), "--quiet", "--silence", "no-effect"]) == 2
     assert "core has no element naem" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        run(check, file, "--silence", "no-efect")
+        main.main(["check", file, "--silence", "no-efect"])
     assert "did you mean 'no-effect'?" in capsys.readouterr().err
 
 
@@ -99,7 +91,7 @@ def test_nothing_shows_a_password_or_control_characters(tmp_path: Path, capsys: 
         '<acceptor name="b">tcp://user:geheim@localhost:99999999?keyStorePassword=geheim</acceptor></acceptors>\n'
         '<cluster-password x="1">geheim</cluster-password>\n<name y="\u202egeheim&#x9;">z</name>'
     )
-    run(check, write(tmp_path, core))
+    main.main(["check", write(tmp_path, core)])
     said = capsys.readouterr().out
     assert said.count("****") >= 4
     assert "geheim" not in said.replace("\\u202egeheim", "")
@@ -109,7 +101,7 @@ def test_nothing_shows_a_password_or_control_characters(tmp_path: Path, capsys: 
 
 def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, "<naem>x</naem>\n" + queue('ring-size="-2"'))
-    assert run(check, file) == 2
+    assert main.main(["check", file]) == 2
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
         f"{file}:3: error: core has no element naem; did you mean 'name'?",
@@ -123,7 +115,7 @@ def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, setting("<address-full-policy>page</address-full-policy>"))
-    assert run(check, file, "--format", "json") == 2
+    assert main.main(["check", file, "--format", "json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert (found["file"], found["valid"], found["errors"], found["warnings"]) == (file, False, 1, 0)
     (problem,) = found["problems"]
@@ -139,12 +131,12 @@ def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_check_lays_properties_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.properties").write_text("nam=x")
-    assert run(check, write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")) == 0
+    assert main.main(["check", write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")]) == 0
     assert "x.properties:1: warning[left-out]: property nam is ignored" in capsys.readouterr().out
 
 
 def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(check, str(tmp_path / "none.xml")) == 2
+    assert main.main(["check", str(tmp_path / "none.xml")]) == 2
     assert "none.xml: error: " in capsys.readouterr().out
 
 
@@ -154,16 +146,16 @@ def test_colour_is_for_terminals(
     file = write(tmp_path, GOOD)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    run(check, file)
+    main.main(["check", file])
     assert "\x1b[32mvalid\x1b[0m" in capsys.readouterr().out
     monkeypatch.setenv("NO_COLOR", "1")
-    run(check, file)
+    main.main(["check", file])
     assert "\x1b" not in capsys.readouterr().out
 
 
 def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:
     """Returns the printed rows by their first word, in columns."""
-    assert run(explain, *arguments) == 0
+    assert main.main(["explain", *arguments]) == 0
     rows: dict[str, list[str]] = {}
     for line in capsys.readouterr().out.splitlines():
         cells = [cell.strip() for cell in line.split("  ") if cell.strip()]
@@ -188,19 +180,19 @@ def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    run(explain, "orders.eu::q", "--config", file)
+    main.main(["explain", "orders.eu::q", "--config", file])
     lines = capsys.readouterr().out.splitlines()
     assert f"address orders.eu ({file}:9; ANYCAST; queues: q)" in lines
     assert f"queue q ({file}:9; ANYCAST)" in lines
     assert f"security (match orders.#, {file}:10; security-enabled is false: everybody may do everything)" in lines
     assert "composed of" in lines
-    run(explain, "other::x", "--config", file)
+    main.main(["explain", "other::x", "--config", file])
     lines = capsys.readouterr().out.splitlines()
     assert "address other (not declared; shown as auto-creation would create it)" in lines
     assert "queue x (not declared; shown as auto-creation would create it; MULTICAST)" in lines
     assert lines[-1] == "security (no security-setting matches; security-enabled is false: everybody may do everything)"
     secured = write(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", ""))
-    run(explain, "other::x", "--config", secured)
+    main.main(["explain", "other::x", "--config", secured])
     lines = capsys.readouterr().out.splitlines()
     assert "security (no security-setting matches; nobody may do anything)" in lines
     assert "nobody" in lines[-1]
@@ -257,7 +249,7 @@ def test_explain_tells_each_attribute_of_amps_and_where_it_comes_from(
     assert [rows[other] for other in AMPS if other != by_setting] == [
         [text, f"{file}:6"] for other, (_, text) in AMPS.items() if other != by_setting
     ]
-    run(explain, "jobs.a::q", "--config", file, "--json")
+    main.main(["explain", "jobs.a::q", "--config", file, "--json"])
     found = json.loads(capsys.readouterr().out)["queue"]
     attributes = {row["name"]: row for row in found["attributes"]}
     places = {other: (attributes[other]["file"], attributes[other]["line"]) for other in AMPS}
@@ -269,7 +261,7 @@ def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, GOOD)
-    run(explain, "orders.eu::q", "--config", file)
+    main.main(["explain", "orders.eu::q", "--config", file])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("queue q (")
     assert lines[1] == "composed of"
@@ -290,7 +282,7 @@ def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
 )
 def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str) -> None:
     file = write(tmp_path, GOOD)
-    run(explain, name, "--config", file)
+    main.main(["explain", name, "--config", file])
     wanted = f"{hint} --config {file}" if "artemis-py" in hint else hint
     assert wanted in capsys.readouterr().out.splitlines()
 
@@ -298,13 +290,13 @@ def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("name", ["", "::", "a::", "::q", "a::b::c"])
 def test_explain_refuses_what_is_no_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        run(explain, name)
+        main.main(["explain", name])
     assert "is neither the name of an address nor ADDRESS::QUEUE" in capsys.readouterr().err
 
 
 def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path, GOOD)
-    assert run(explain, "orders.eu::q", "--config", file, "--json") == 0
+    assert main.main(["explain", "orders.eu::q", "--config", file, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     settings_by_name = {row["name"]: row for row in found["settings"]}
     assert settings_by_name["max-size-bytes"] == {
