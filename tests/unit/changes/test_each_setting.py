@@ -54,10 +54,6 @@ def values_of(row: Setting) -> tuple[Any, Any]:
     return (11.0, 12.0) if row.kind == DOUBLE else (11, 12)
 
 
-def broker_with(queue: dict[str, Any], settings: dict[str, Any]) -> Broker:
-    return broker_of(queue_config(**queue), settings={"#": settings} if settings else {})
-
-
 def check(before: Broker, start: Broker, after: Broker, row: Setting) -> None:
     """``start`` is another broker as ``before``; ``after`` is what a restart would make."""
     rows = [change for change in plan_of(before.config, after.config).changes if change.setting == row.name]
@@ -93,7 +89,7 @@ def test_each_attribute_of_a_queue(attribute: str, base: str, pair: tuple[int | 
     makers = [{**_BASES[base], **each} for each in (old, old, new)]
     if attribute == "default_publish_target" and "underlying_address" not in makers[0]:
         pytest.skip("only a view has one")
-    before, start, after = (broker_with(each, {}) for each in makers)
+    before, start, after = (broker_of(queue_config(**each)) for each in makers)
     if row.treatment != HONOURED:
         assert facts(start) == facts(after)
         return
@@ -109,5 +105,6 @@ def test_each_setting_of_an_address(setting: str, base: str, pair: tuple[int | N
     if QUEUE_ATTRIBUTES.get(setting) in _BASES[base]:
         pytest.skip("the queue has it itself")
     old, new = ({} if each is None else {setting: values[each]} for each in pair)
-    before, start, after = (broker_with(_BASES[base], each) for each in (old, old, new))
+    queue = queue_config(**_BASES[base])
+    before, start, after = (broker_of(queue, settings={"#": each}) for each in (old, old, new))
     check(before, start, after, row)

@@ -20,7 +20,7 @@ from artemis_py.errors import BrokerError
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
 from tests.kit.managed import reload
 from tests.unit.changes.fingerprint import facts
-from tests.unit.changes.test_each_setting import _BASES, broker_with, values_of
+from tests.unit.changes.test_each_setting import _BASES, values_of
 
 _ROWS: Final = {row.attribute: row for row in settings_of(QueueConfig).values()}
 _PAIRS: Final = ((0, 1), (None, 0))
@@ -44,7 +44,7 @@ def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tupl
     if attribute == "ring_size" and base == "with a depth":
         pytest.skip("a ring-size has no effect there, and an operator is told so")
     makers = [{**_BASES[base], **each} for each in (old, old, old, new)]
-    updated, start, reloaded, after = (broker_with(each, {}) for each in makers)
+    updated, start, reloaded, after = (broker_of(queue_config(**each)) for each in makers)
     if reload(reloaded, after.config).held:
         with pytest.raises(BrokerError, match="stays as it is"):
             update(updated, **new)
@@ -68,8 +68,8 @@ def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tupl
     [{"max_consumers": 5}, {"filter": "a = 1"}, {"enabled": False}, {"exclusive": True}, {"expiry_policy": "DISCARD"}],
 )
 def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]) -> None:
-    one, two = broker_with({}, {}), broker_with({"max_consumers": 3, "max_live_consumers": 2}, {})
-    broker = broker_with({}, {})
+    one, two = broker_of(queue_config()), broker_of(queue_config(max_consumers=3, max_live_consumers=2))
+    broker = broker_of(queue_config())
     for wanted in (two, one, two):
         reload(broker, wanted.config)
         assert facts(broker) == facts(wanted)
@@ -80,7 +80,7 @@ def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]
 
 
 def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
-    broker, wanted = broker_with({}, {}), broker_with({"sort_key": "k", "max_consumers": 3}, {})
+    broker, wanted = broker_of(queue_config()), broker_of(queue_config(sort_key="k", max_consumers=3))
     assert reload(broker, wanted.config).held
     queue = update(broker, max_consumers=4)
     assert queue.consumer_registry.consumers_max == 4
@@ -105,7 +105,7 @@ _FULL: Final = {"overflow_policy": "REJECT", "max_depth_messages": 9}
 )
 def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str, Any], said: str) -> None:
     """Neither an operator, in two ways, nor a reload that has to leave something else until a restart."""
-    broker, start, ring = (broker_with(each, {}) for each in (attributes, attributes, {"ring_size": 5}))
+    broker, start, ring = (broker_of(queue_config(**each)) for each in (attributes, attributes, {"ring_size": 5}))
     refused = f"ring-size stays as it is, because with it the queue {said}"
     with pytest.raises(BrokerError, match=refused):
         broker.queue_operations.set_ring_size("q", 5)
@@ -122,8 +122,9 @@ def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str
 
 
 def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
-    plain, other, ring = (broker_with(each, {}) for each in ({}, {"max_consumers": 3}, {"ring_size": 7}))
-    broker = broker_with({}, {})
+    declared = (queue_config(), queue_config(max_consumers=3), queue_config(ring_size=7))
+    plain, other, ring = (broker_of(each) for each in declared)
+    broker = broker_of(queue_config())
     queue = update(broker, ring_size=4, max_consumers=9)
     for wanted, most in ((plain, -1), (other, 3)):
         reload(broker, wanted.config)
@@ -153,7 +154,7 @@ def test_a_queue_of_notifications_stays_a_ring() -> None:
 
 def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
     for settled in (True, False):
-        broker, wanted = broker_with({}, {}), broker_with({"group_key": "k"}, {})
+        broker, wanted = broker_of(queue_config()), broker_of(queue_config(group_key="k"))
         queue = broker.queues["q"]
         consumer = consumer_on(broker, queue)
         send(broker, head=head_of(JMSXGroupID="red"))

@@ -22,6 +22,7 @@ from artemis_py.config.tables.fields import (
     settings_of,
 )
 from artemis_py.config.tables.queue_settings import always_waits, known_attributes, queue_settings, written_attributes
+from tests.kit.core import queue_config
 from tests.kit.documents import errors_of, load_core, queue, setting, settings
 
 ROWS = {row.attribute: row for row in settings_of(QueueConfig).values()}
@@ -39,11 +40,6 @@ TWO_BY_KIND: dict[str, tuple[Any, Any]] = {
 }
 
 
-def queue_of(**attributes: Any) -> QueueConfig:
-    """A declared queue with these attributes."""
-    return QueueConfig(name="q", address="a", routing_type="ANYCAST", **attributes)
-
-
 @pytest.mark.parametrize("row", WITH_DEFAULT, ids=lambda row: row.name)
 def test_the_queue_beats_the_address_setting(row: Setting) -> None:
     """Attribute, else address-setting, else default."""
@@ -51,20 +47,20 @@ def test_the_queue_beats_the_address_setting(row: Setting) -> None:
     two: Any = words[:2] if row.kind == CHOICE else TWO_BY_KIND[row.kind]
     own, other = two
     under = AddressSettings(**{QUEUE_DEFAULTS[row.attribute]: other})
-    assert getattr(queue_settings(queue_of(**{row.attribute: own}), under), row.attribute) == own
-    assert getattr(queue_settings(queue_of(), under), row.attribute) == other
+    assert getattr(queue_settings(queue_config(**{row.attribute: own}), under), row.attribute) == own
+    assert getattr(queue_settings(queue_config(), under), row.attribute) == other
     default = settings_of(AddressSettings)[QUEUE_DEFAULTS[row.attribute].replace("_", "-")].default
-    assert getattr(queue_settings(queue_of(), AddressSettings()), row.attribute) == default
+    assert getattr(queue_settings(queue_config(), AddressSettings()), row.attribute) == default
 
 
 def test_what_has_no_address_setting() -> None:
     """Constants, and a default that only created queues ask for."""
-    plain = queue_settings(queue_of(), AddressSettings(default_purge_on_no_consumers=True))
+    plain = queue_settings(queue_config(), AddressSettings(default_purge_on_no_consumers=True))
     assert plain.durable
     assert plain.enabled
     assert plain.filter is None
     assert not plain.purge_on_no_consumers
-    created = queue_settings(queue_of(), AddressSettings(default_purge_on_no_consumers=True), declared=False)
+    created = queue_settings(queue_config(), AddressSettings(default_purge_on_no_consumers=True), declared=False)
     assert created.purge_on_no_consumers
 
 
@@ -121,7 +117,7 @@ def test_explain_shows_what_counts() -> None:
 
 
 def test_what_was_written_is_known_again() -> None:
-    written = written_attributes(queue_of(ring_size=3, exclusive=True, filter="a = 1", durable=False))
+    written = written_attributes(queue_config(ring_size=3, exclusive=True, filter="a = 1", durable=False))
     assert written == {"ring_size": 3, "exclusive": True}
     assert known_attributes({**written, "of_a_later_version": 1}) == written
 

@@ -9,49 +9,45 @@ from urllib.parse import quote
 import pytest
 
 from artemis_py.management.artemis.java import Items, JavaError, RowsInText, arguments_by_name, signature_of
-from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
+from artemis_py.management.jolokia.request import Options, of_json, of_path
 from artemis_py.management.jolokia.values import Entries, in_pieces, inner, json_pieces
 
 NAME = 'd:a="1"'
-
-
-def path(text: str) -> JolokiaRequest:
-    return of_path(text, Options())
 
 
 # ---- paths -----------------------------------------------------------------------------------------
 
 
 def test_reading() -> None:
-    one = path(f"read/{quote(NAME)}/Uptime/a/b")
+    one = of_path(f"read/{quote(NAME)}/Uptime/a/b", Options())
     assert (one.type, one.attributes, one.is_one, one.path) == ("read", ("Uptime",), True, ("a", "b"))
-    assert path(f"read/{NAME}").attributes is None
-    assert path(f"read/{NAME}/").attributes is None
-    assert path(f"read/{NAME}/A,B").attributes == ("A", "B")
-    assert path(f"read/{NAME}/A,B").echo() == {"mbean": NAME, "attribute": ["A", "B"], "type": "read"}
+    assert of_path(f"read/{NAME}", Options()).attributes is None
+    assert of_path(f"read/{NAME}/", Options()).attributes is None
+    assert of_path(f"read/{NAME}/A,B", Options()).attributes == ("A", "B")
+    assert of_path(f"read/{NAME}/A,B", Options()).echo() == {"mbean": NAME, "attribute": ["A", "B"], "type": "read"}
 
 
 def test_slashes() -> None:
     for text in ('d:a="x!/y"', 'd:a="x%2Fy"'):
-        assert path(f"read/{quote(text, safe='!%')}/A").name.properties == {"a": '"x/y"'}
-    assert path(f"read/{NAME}/A/x!/y!!").path == ("x/y!",)
-    assert path(f"read/{NAME}/A/x!/y!!").echo()["path"] == "x!/y!!"
+        assert of_path(f"read/{quote(text, safe='!%')}/A", Options()).name.properties == {"a": '"x/y"'}
+    assert of_path(f"read/{NAME}/A/x!/y!!", Options()).path == ("x/y!",)
+    assert of_path(f"read/{NAME}/A/x!/y!!", Options()).echo()["path"] == "x!/y!!"
 
 
 def test_executing() -> None:
-    one = path(f'exec/{NAME}/op(int)/1/[null]/""/a%20b')
+    one = of_path(f'exec/{NAME}/op(int)/1/[null]/""/a%20b', Options())
     assert (one.operation, one.arguments) == ("op(int)", ["1", None, "", "a b"])
 
 
 @pytest.mark.parametrize("text", ["read", "exec/d:a=1", "write/d:a=1/B", "search", "none/x", "read/x/A"])
 def test_paths_that_make_no_sense(text: str) -> None:
     with pytest.raises(JavaError) as caught:
-        path(text)
+        of_path(text, Options())
     assert caught.value.status == 400
 
 
 def test_without_a_type_it_is_the_version() -> None:
-    assert path("").type == "version"
+    assert of_path("", Options()).type == "version"
 
 
 # ---- JSON ------------------------------------------------------------------------------------------

@@ -81,9 +81,9 @@ class Asked:
         lines = self.file.read_text().splitlines()
         return f"{self.file}:{1 + next(place for place, line in enumerate(lines) if text in line)}"
 
-    def not_delivered(self, name: str = "q") -> list[Finding]:
-        """Why the queue delivers nothing."""
-        return why(self, not_delivered, self.queue(name))
+    def not_delivered(self) -> list[Finding]:
+        """Why the queue q delivers nothing."""
+        return why(self, not_delivered, self.queue())
 
     def queue(self, name: str = "q") -> Queue:
         """A queue."""
