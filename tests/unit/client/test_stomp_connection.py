@@ -13,7 +13,6 @@ from artemis_py.client.endpoint import Endpoint
 from artemis_py.client.retry import Pauses
 from artemis_py.client.stomp_connection import LostError, RefusedError, SilentError, StompConnection
 from artemis_py.security.client_login import ClientLogin
-from tests.kit.ports import free_port
 
 WAIT_S = 10.0
 NAMED = {"url": "--stomp URL", "timeout": "--timeout", "caFile": "--ca-file", "certificateFile": "--certificate-file"}
@@ -53,28 +52,21 @@ def test_what_is_no_endpoint(url: str) -> None:
     assert Endpoint.of(url) is None
 
 
-def test_nobody_listens() -> None:
-    port = free_port()
-    with pytest.raises(LostError, match=rf"^127.0.0.1:{port}: nothing listens there \(--stomp URL says where"):
-        opened(port)
-
-
-def opened(port: int, timeout_s: float = WAIT_S) -> StompConnection:
-    return StompConnection.open(
-        Endpoint("127.0.0.1", port),
-        ClientLogin("ann", "secret"),
-        None,
-        connect_s=WAIT_S,
-        timeout_s=timeout_s,
-        named=NAMED,
-    )
-
-
-def test_a_broker_that_does_not_answer_connect() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(SilentError, match=rf"^127.0.0.1:{port}: no CONNECTED within 0.05 s"):
-            opened(port, 0.05)
+@pytest.mark.parametrize(
+    ("listens", "error", "said"),
+    [
+        (False, LostError, r"nothing listens there \(--stomp URL says where"),
+        (True, SilentError, "no CONNECTED within 0.05 s"),
+    ],
+)
+def test_a_port_where_nobody_listens_or_answers(listens: bool, error: type[Exception], said: str) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if listens:
+            listener.listen()
+        endpoint, login = Endpoint("127.0.0.1", listener.getsockname()[1]), ClientLogin("ann", "secret")
+        with pytest.raises(error, match=f"^{endpoint.host}:{endpoint.port}: {said}"):
+            StompConnection.open(endpoint, login, None, connect_s=WAIT_S, timeout_s=0.05, named=NAMED)
 
 
 def test_a_login(ends: tuple[StompConnection, socket.socket]) -> None:
