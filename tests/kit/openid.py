@@ -224,6 +224,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing on standard error."""
 
 
+def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"") -> str:
+    """A token that nobody has signed."""
+    parts = (json.dumps(header).encode(), json.dumps(claims).encode(), signature)
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
 @contextmanager
 def provider(certificate: Path | None = None) -> Iterator[Provider]:
     """One that runs, with the users ann (broker-admin) and bob (nothing that the broker knows)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
@@ -36,7 +35,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat 
 
 from artemis_py.security.oidc import OidcAuthenticator  # noqa: E402
 from artemis_py.security.tokens import LIFETIME_S, RETRY_S, FetchedKeys  # noqa: E402
-from tests.kit.openid import CLIENT, Provider, provider  # noqa: E402
+from tests.kit.openid import CLIENT, Provider, forged, provider  # noqa: E402
 
 PAGE: Final = "http://127.0.0.1:8161/ui/"
 
@@ -175,14 +174,10 @@ def test_forged_tokens(there: Provider) -> None:
     )
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
-    def forged(header: dict[str, Any], signature: bytes = b"") -> str:
-        parts = [json.dumps(part).encode() for part in (header, claims)]
-        return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (*parts, signature))
-
     for algorithm in ("none", "None", "", None):
         with pytest.raises(CredentialsRefusedError, match=r"tokens with the algorithm .* are not accepted"):
-            login(here, forged({"alg": algorithm, "kid": key_id}))
-    unsigned = forged({"alg": "HS256", "kid": key_id}).rpartition(".")[0]
+            login(here, forged({"alg": algorithm, "kid": key_id}, claims))
+    unsigned = forged({"alg": "HS256", "kid": key_id}, claims).rpartition(".")[0]
     signature = base64.urlsafe_b64encode(hmac.digest(public, unsigned.encode(), hashlib.sha256)).decode().rstrip("=")
     with pytest.raises(CredentialsRefusedError, match="tokens with the algorithm 'HS256' are not accepted"):
         login(here, f"{unsigned}.{signature}")
@@ -191,7 +186,10 @@ def test_forged_tokens(there: Provider) -> None:
         login(here, str(jwt.encode(claims, other, "RS256", {"kid": key_id})))
     with suppress(CredentialsRefusedError):
         assert login(here, str(jwt.encode(claims, key, "RS256", {"kid": key_id, "crit": ["x"]}))) is None
-    for broken in (forged({"alg": "RS256", "kid": key_id}), forged({"alg": "ES256", "kid": key_id}, b"x" * 64)):
+    for broken in (
+        forged({"alg": "RS256", "kid": key_id}, claims),
+        forged({"alg": "ES256", "kid": key_id}, claims, b"x" * 64),
+    ):
         with suppress(CredentialsRefusedError):
             assert login(here, broken) is None
 

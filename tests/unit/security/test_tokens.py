@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (  # noqa: E402
 
 from artemis_py.security import tokens  # noqa: E402
 from artemis_py.security.tokens import JwtAuthenticator, KeySourceError, WebSource, keys_of  # noqa: E402
+from tests.kit.openid import forged  # noqa: E402
 
 RSA = rsa.generate_private_key(65537, 2048)
 OTHER_RSA = rsa.generate_private_key(65537, 2048)
@@ -110,15 +111,12 @@ def test_other_tokens_are_refused(by_rsa: JwtAuthenticator, wrong: dict[str, Any
     assert by_rsa.authenticate(Credentials(None, token(**wrong))) is None
 
 
-def unsigned(algorithm: str) -> str:
-    """A token without a signature."""
-    header = base64.urlsafe_b64encode(json.dumps({"alg": algorithm, "typ": "JWT"}).encode()).rstrip(b"=").decode()
-    return f"{header}.{token().split('.')[1]}."
+CLAIMS = jwt.decode(token(), options={"verify_signature": False})
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "RS256", ""])
 def test_a_token_without_a_signature_is_refused(by_rsa: JwtAuthenticator, algorithm: str) -> None:
-    assert by_rsa.authenticate(Credentials(None, unsigned(algorithm))) is None
+    assert by_rsa.authenticate(Credentials(None, forged({"alg": algorithm}, CLAIMS))) is None
 
 
 def test_a_public_key_is_no_shared_secret(by_rsa: JwtAuthenticator) -> None:
@@ -126,10 +124,10 @@ def test_a_public_key_is_no_shared_secret(by_rsa: JwtAuthenticator) -> None:
     import hashlib
     import hmac
 
-    header, said, _ = unsigned("HS256").split(".")
-    made = hmac.digest(pem(RSA), f"{header}.{said}".encode(), hashlib.sha256)
-    forged = f"{header}.{said}.{base64.urlsafe_b64encode(made).rstrip(b'=').decode()}"
-    assert by_rsa.authenticate(Credentials(None, forged)) is None
+    header, said, _ = forged({"alg": "HS256"}, CLAIMS).split(".")
+    signature = hmac.digest(pem(RSA), f"{header}.{said}".encode(), hashlib.sha256)
+    made = f"{header}.{said}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+    assert by_rsa.authenticate(Credentials(None, made)) is None
 
 
 @pytest.mark.parametrize(
@@ -297,15 +295,6 @@ def key_for(keys: FetchedKeys, key_id: str | None) -> Any:
         return keys.key_for(key_id)
 
 
-def settled(authenticator: JwtAuthenticator, credentials: Credentials) -> Identity | None:
-    """What it says when its keys have been fetched."""
-    try:
-        return authenticator.authenticate(credentials)
-    except NotYetError:
-        authenticator.fetched_keys[0].settle()
-        return authenticator.authenticate(credentials)
-
-
 def test_keys_are_fetched_once_and_again_for_one_that_is_new(issuer: WebServer) -> None:
     clock = SimpleNamespace(now_s=0.0)
     keys = fetching(issuer, clock)
@@ -388,7 +377,10 @@ def test_an_issuer_that_never_ends_is_given_up(issuer: WebServer, monkeypatch: p
 def test_keys_outlast_a_reload(issuer: WebServer) -> None:
     before = JwtAuthenticator(**WHO, jwks_url=issuer.url)
     good = Credentials(None, token(headers={"kid": "one"}))
-    assert settled(before, good) is not None
+    with pytest.raises(NotYetError):
+        before.authenticate(good)
+    before.fetched_keys[0].settle()
+    assert before.authenticate(good) is not None
     issuer.status = 500
     after = JwtAuthenticator(**WHO, jwks_url=issuer.url)
     after.fetched_keys[0].follow(before.fetched_keys[0])
@@ -400,14 +392,22 @@ def test_keys_outlast_a_reload(issuer: WebServer) -> None:
 
 def test_tokens_with_keys_at_a_url(issuer: WebServer) -> None:
     by_url = JwtAuthenticator(**WHO, jwks_url=issuer.url)
-    assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
+    good = Credentials(None, token(headers={"kid": "one"}))
+    with pytest.raises(NotYetError):
+        by_url.authenticate(good)
+    by_url.fetched_keys[0].settle()
+    assert by_url.authenticate(good) is not None
     issuer.server_close()
-    assert settled(by_url, Credentials(None, token(headers={"kid": "one"}))) is not None
+    assert by_url.authenticate(good) is not None
 
 
 def test_nobody_can_tell_while_the_issuer_is_down(capsys: pytest.CaptureFixture[str]) -> None:
     with web_server(b"") as issuer:
         url = f"{issuer.url}/jwks"
+    by_url, good = JwtAuthenticator(**WHO, jwks_url=url), Credentials(None, token(headers={"kid": "one"}))
+    with pytest.raises(NotYetError):
+        by_url.authenticate(good)
+    by_url.fetched_keys[0].settle()
     with pytest.raises(AuthenticatorError, match=r"the keys at http://127\.0\.0\.1:\d+/jwks cannot be fetched"):
-        settled(JwtAuthenticator(**WHO, jwks_url=url), Credentials(None, token(headers={"kid": "one"})))
+        by_url.authenticate(good)
     assert "; tokens cannot be checked" in capsys.readouterr().err

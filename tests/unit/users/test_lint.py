@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,13 @@ SETTINGS = (
 HASH = str(hashed("hidden", 10))
 
 
+@dataclass(eq=False)
 class World:
     """A broker.xml with its two files."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "broker.xml"
-        self.users = folder / "artemis-users.properties"
-        self.roles = folder / "artemis-roles.properties"
-        self.write(SETTINGS)
+    file: Path
+    users: Path
+    roles: Path
 
     def write(self, core: str) -> None:
         self.file.write_text(document(core))
@@ -53,7 +53,10 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+    files = ("broker.xml", "artemis-users.properties", "artemis-roles.properties")
+    world = World(*(tmp_path / name for name in files))
+    world.write(SETTINGS)
+    return world
 
 
 def test_nothing_is_wrong(world: World) -> None:
