@@ -30,7 +30,7 @@ class FaultyClient(Client):
         self.connection = world.acceptance.connect()
         self.transport = FakeTransport(world.loop, self.connection)
         self.stream = ServerStream()
-        self._unread = bytearray()
+        self.unread = bytearray()
         self._fails = fails
         self.calls: list[str] = []
         faulty = Mock(wraps=self.transport)
