@@ -23,6 +23,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.events import Event
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
+from artemis_py.core.reload import Redeployment
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import MemoryLog, PageLog, RecordLog, RecoveredState
@@ -210,10 +211,13 @@ def breaking(whole: Callable[..., Any], breaks: Callable[..., bool]) -> Callable
     return step
 
 
-def redeploy(broker: Broker, config: BrokerConfig, now_ms: int = NOW_MS) -> None:
-    """Carry out a reload of another file."""
-    for _ in broker.redeploy(config, lambda: now_ms, lambda number, reason: None).run():
+def redeploy(broker: Broker, config: BrokerConfig, now_ms: int = NOW_MS) -> Redeployment:
+    """Carry out a reload of another file, in which nothing fails."""
+    redeployment = broker.redeploy(config, lambda: now_ms, lambda number, reason: None)
+    for _ in redeployment.run():
         pass
+    assert redeployment.failures == []
+    return redeployment
 
 
 def lines_run(work: Callable[[], object]) -> int:

@@ -8,11 +8,9 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.core.broker import Broker
-from artemis_py.core.reload import Redeployment
 from artemis_py.management.managed import Managed
-from tests.kit.core import NOW_MS
 
 
 @dataclass
@@ -52,12 +50,3 @@ def managed_by(broker: Broker, now_ms: Callable[[], int], **others: Any) -> Mana
         "acceptors": list, "stored": None, "health": well, "begin": lambda _: None,
     }  # fmt: skip
     return Managed(broker, "b", now_ms=now_ms, **{**nobody, **others})
-
-
-def reload(broker: Broker, config: BrokerConfig) -> Redeployment:
-    """Bring a broker to another configuration, without a pause."""
-    redeployment = broker.redeploy(config, lambda: NOW_MS, lambda number, reason: None)
-    for _ in redeployment.run():
-        pass
-    assert redeployment.failures == []
-    return redeployment

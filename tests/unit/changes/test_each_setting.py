@@ -15,8 +15,7 @@ from artemis_py.config.tables.declarations import QueueConfig
 from artemis_py.config.tables.fields import BOOLEAN, CHOICE, DOUBLE, HONOURED, TEXT, Setting, settings_of
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.recipe import own_settings
-from tests.kit.core import broker_of, queue_config
-from tests.kit.managed import reload
+from tests.kit.core import broker_of, queue_config, redeploy
 from tests.unit.changes.fingerprint import facts
 
 ROOT: Final = Path(__file__).parents[3]
@@ -57,7 +56,7 @@ def values_of(row: Setting) -> tuple[Any, Any]:
 def check(before: Broker, start: Broker, after: Broker, row: Setting) -> None:
     """``start`` is another broker as ``before``; ``after`` is what a restart would make."""
     rows = [change for change in plan_of(before.config, after.config).changes if change.setting == row.name]
-    held = reload(before, after.config).held.get("q")
+    held = redeploy(before, after.config).held.get("q")
     address, queue = before.addresses["a"], before.queues["q"]
     assert address.settings == after.config.settings_for("a")
     declared = after.config.addresses[0].queues[0]

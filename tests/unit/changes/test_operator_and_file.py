@@ -17,8 +17,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import own_settings
 from artemis_py.core.queue_reference import AutoDelete
 from artemis_py.errors import BrokerError
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn
-from tests.kit.managed import reload
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, redeploy, send, turn
 from tests.unit.changes.fingerprint import facts
 from tests.unit.changes.test_each_setting import _BASES, values_of
 
@@ -45,7 +44,7 @@ def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tupl
         pytest.skip("a ring-size has no effect there, and an operator is told so")
     makers = [{**_BASES[base], **each} for each in (old, old, old, new)]
     updated, start, reloaded, after = (broker_of(queue_config(**each)) for each in makers)
-    if reload(reloaded, after.config).held:
+    if redeploy(reloaded, after.config).held:
         with pytest.raises(BrokerError, match="stays as it is"):
             update(updated, **new)
         assert facts(updated) == facts(start)
@@ -58,7 +57,7 @@ def test_an_update_does_what_a_reload_does(attribute: str, base: str, pair: tupl
     assert by_update == by_reload == by_start
     if attribute != "ring_size":
         assert queue.own == reloaded.queues["q"].own, "what is in force is known"
-        assert reload(updated, start.config).held == {}
+        assert redeploy(updated, start.config).held == {}
         assert facts(updated) == facts(start), "the file counts again"
         assert queue.own == start.queues["q"].own
 
@@ -71,7 +70,7 @@ def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]
     one, two = broker_of(queue_config()), broker_of(queue_config(max_consumers=3, max_live_consumers=2))
     broker = broker_of(queue_config())
     for wanted in (two, one, two):
-        reload(broker, wanted.config)
+        redeploy(broker, wanted.config)
         assert facts(broker) == facts(wanted)
         update(broker, **values)
         assert facts(broker) != facts(wanted)
@@ -81,7 +80,7 @@ def test_an_update_after_a_reload_and_a_reload_after_that(values: dict[str, Any]
 
 def test_what_waits_for_a_restart_does_not_stop_an_update() -> None:
     broker, wanted = broker_of(queue_config()), broker_of(queue_config(sort_key="k", max_consumers=3))
-    assert reload(broker, wanted.config).held
+    assert redeploy(broker, wanted.config).held
     queue = update(broker, max_consumers=4)
     assert queue.consumer_registry.consumers_max == 4
     assert queue.own is not None
@@ -113,7 +112,7 @@ def test_nobody_makes_a_ring_of_a_queue_that_may_not_be_one(attributes: dict[str
         broker.queue_changes.update(broker.queues["q"], {"ring_size": 5}, None, AutoDelete())
     broker.queue_operations.set_ring_size("q", -1)
     assert str(broker.queues["q"].flow.overflow.depth) == str(start.queues["q"].flow.overflow.depth)
-    assert reload(broker, ring.config).held == {"q": {*attributes, "ring_size"}}
+    assert redeploy(broker, ring.config).held == {"q": {*attributes, "ring_size"}}
     assert broker.queues["q"].own == start.queues["q"].own
     with pytest.raises(BrokerError, match=refused):
         update(broker, ring_size=6)
@@ -127,18 +126,18 @@ def test_a_ring_size_of_an_operator_stays_until_the_file_has_another() -> None:
     broker = broker_of(queue_config())
     queue = update(broker, ring_size=4, max_consumers=9)
     for wanted, most in ((plain, -1), (other, 3)):
-        reload(broker, wanted.config)
+        redeploy(broker, wanted.config)
         assert (queue.ring_size_changed, queue.consumer_registry.consumers_max) == (4, most)
         assert queue.flow.overflow.excess(6, 6) == 2
     update(broker, max_consumers=2)
-    reload(broker, plain.config)
+    redeploy(broker, plain.config)
     assert queue.ring_size_changed == 4, "another update leaves it alone"
-    reload(broker, ring.config)
+    redeploy(broker, ring.config)
     assert queue.ring_size_changed is None
     assert queue.flow.overflow.excess(9, 9) == 2
     update(broker, ring_size=-1)
     assert queue.flow.overflow.excess(9, 9) == 0
-    reload(broker, ring.config)
+    redeploy(broker, ring.config)
     assert queue.flow.overflow.excess(9, 9) == 0, "the file says what it said before"
 
 
@@ -147,7 +146,7 @@ def test_a_queue_of_notifications_stays_a_ring() -> None:
         broker_of(queue_config(address="n", max_consumers=most), management_notification_address="n") for most in (2, 3)
     )
     limit = broker.queues["q"].flow.overflow
-    reload(broker, wanted.config)
+    redeploy(broker, wanted.config)
     assert broker.queues["q"].consumer_registry.consumers_max == 3
     assert type(broker.queues["q"].flow.overflow) is type(limit)
 
@@ -164,7 +163,7 @@ def test_groups_change_at_once_when_nothing_of_them_is_out() -> None:
         before = queue.grouping.groups.rule
         if settled:
             queue.acknowledge(consumer, consumer.let_go_all())
-        reload(broker, wanted.config)
+        redeploy(broker, wanted.config)
         rule = queue.grouping.rule
         assert rule != before
         groups = queue.grouping.groups
@@ -186,7 +185,7 @@ def test_plans_of_other_addresses_see_the_change(way: str, values: dict[str, Any
     if way == "update":
         broker.queue_changes.update(far, values, None, AutoDelete())
     else:
-        reload(broker, broker_of(queue_config("far", **reader, **values), near_by).config)
+        redeploy(broker, broker_of(queue_config("far", **reader, **values), near_by).config)
     send(broker, "b.c")
     assert (far.message_count, near.message_count) == (1, 2)
     assert broker.bindings.plan_for(broker.addresses["b.c"]) is not plan, "what a message costs is worked out anew"

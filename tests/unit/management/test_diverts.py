@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
+from tests.kit.core import redeploy
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
-from tests.kit.managed import reload
 from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = """<addresses><address name='q'><anycast><queue name='q'/></anycast></address>
@@ -190,7 +190,7 @@ def test_a_reload_leaves_it_alone() -> None:
     one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("createDivert", name="e", address="new", forwarding_address="s")
     operated.do("createDivert", name="f", address="q", forwarding_address="s")
-    reload(one.world.broker, configuration(QUEUES + FORCE))
+    redeploy(one.world.broker, configuration(QUEUES + FORCE))
     assert sorted(names(operated)) == ["e", "f"]
     one.send("x", to="new")
     one.send("y")
@@ -200,20 +200,20 @@ def test_a_reload_leaves_it_alone() -> None:
 def test_a_reload_brings_back_what_the_file_declares() -> None:
     one, operated = operated_bench(core=QUEUES + DECLARED)
     operated.do("updateDivert", name="d", forwarding_address="s")
-    reload(one.world.broker, configuration(QUEUES + DECLARED))
+    redeploy(one.world.broker, configuration(QUEUES + DECLARED))
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
     operated.do("destroyDivert", name="d")
-    reload(one.world.broker, configuration(QUEUES + DECLARED))
+    redeploy(one.world.broker, configuration(QUEUES + DECLARED))
     assert names(operated) == ["d"]
 
 
 def test_a_file_that_begins_and_ceases_to_declare_it() -> None:
     one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
-    reload(one.world.broker, configuration(QUEUES + DECLARED.replace("<address>q", "<address>s")))
+    redeploy(one.world.broker, configuration(QUEUES + DECLARED.replace("<address>q", "<address>s")))
     (row,) = operated.do("listDiverts")
     assert (row["address"], row["forwardingAddress"]) == ("s", "r")
-    reload(one.world.broker, configuration(QUEUES + FORCE))
+    redeploy(one.world.broker, configuration(QUEUES + FORCE))
     (row,) = operated.do("listDiverts")
     assert (row["address"], row["forwardingAddress"]) == ("q", "s")
     one.send("x")

@@ -9,9 +9,9 @@ import pytest
 
 from artemis_py.errors import BadRequestError, BrokerError, NotFoundError
 from artemis_py.management.artemis.beans import BROKER
+from tests.kit.core import redeploy
 from tests.kit.in_process import configuration
 from tests.kit.life import Life
-from tests.kit.managed import reload
 from tests.unit.management.operated import Operated, operated_bench
 
 QUEUES = "<addresses><address name='q'><anycast><queue name='q'/></anycast></address></addresses>"
@@ -120,7 +120,7 @@ def test_a_reload_keeps_them() -> None:
     one, operated = operated_bench(core=QUEUES + FILE)
     operated.do("addAddressSettings", address="q", values="default-ring-size=5")
     config = configuration(QUEUES + FILE.replace(">2<", ">9<").replace(">7<", ">8<"))
-    reload(one.world.broker, config)
+    redeploy(one.world.broker, config)
     settings = one.world.broker.addresses["q"].settings
     assert (settings.default_ring_size, settings.max_delivery_attempts) == (5, 8)
     operated.do("removeAddressSettings", address="q")
