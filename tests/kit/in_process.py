@@ -208,19 +208,16 @@ class InProcessBroker:
         return self.broker.queues[name]
 
     def settle(self) -> None:
-        """Run turns until the broker rests and has read what it wants to read; not while events are held together."""
+        """Run turns until the broker rests and has read what it wants to read, and each thread of the disk has done
+        its work, a step at a time; not while events are held together.
+        """
         if self.together:
             return
         self.loop.run()
-        while any(client.pump() for client in list(self.clients.values())) or self.work_disk():
+        while any(client.pump() for client in list(self.clients.values())) or (
+            self.disk_works and sum(thread.step() for thread in self._threads)
+        ):
             self.loop.run()
-
-    def work_disk(self) -> bool:
-        """Let each of the disk's threads do one thing; False when there is nothing to do."""
-        if not self.disk_works:
-            return False
-        worked = [thread.step() for thread in self._threads]
-        return any(worked)
 
     def set_clock(self, by_ms: int) -> None:
         """Somebody sets the wall clock; the server notices."""
