@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -38,34 +39,41 @@ CORE = "<persistence-enabled>false</persistence-enabled>"
 """A broker whose connections may have much."""
 
 
-def cost(stage: LiveServer, make: Callable[[int], None], count: int = COUNT) -> tuple[float, float]:
-    """What one of ``count`` things takes, and what is counted for it, in bytes; two come first, for what all share."""
-    for number in (-1, -2):
-        make(number)
-    gc.collect()
-    tracemalloc.start()
-    try:
-        before_bytes, counted = tracemalloc.get_traced_memory()[0], stage.broker.holdings.total_bytes
-        for number in range(count):
-            make(number)
+@dataclass
+class Cost:
+    """What each of many things takes, and what is counted for it, in bytes."""
+
+    stage: LiveServer
+    taken: float = 0
+    counted: float = 0
+
+    def of_each(self, count: int = COUNT) -> Iterator[int]:
+        """The numbers of things, each to be made; two come first, for what all share."""
+        yield from (-1, -2)
         gc.collect()
-        taken = tracemalloc.get_traced_memory()[0] - before_bytes
-    finally:
-        tracemalloc.stop()
-    return taken / count, (stage.broker.holdings.total_bytes - counted) / count
+        tracemalloc.start()
+        try:
+            before_bytes, counted = tracemalloc.get_traced_memory()[0], self.stage.broker.holdings.total_bytes
+            yield from range(count)
+            gc.collect()
+            self.taken = (tracemalloc.get_traced_memory()[0] - before_bytes) / count
+        finally:
+            tracemalloc.stop()
+        self.counted = (self.stage.broker.holdings.total_bytes - counted) / count
 
-
-def assert_counted(stage: LiveServer, make: Callable[[int], None], *, at_most: float = 4, count: int = COUNT) -> None:
-    """The account is not below what is taken, and not above ``at_most`` times that."""
-    taken, counted = cost(stage, make, count)
-    print(f"takes {taken:.0f} bytes, counted with {counted:.0f}")
-    assert taken <= 1.1 * counted, f"takes {taken:.0f} bytes, counted with {counted:.0f}"
-    assert counted <= at_most * taken, f"takes {taken:.0f} bytes, counted with {counted:.0f}"
+    def check(self, *, at_most: float = 4) -> None:
+        """The account is not below what is taken, and not above ``at_most`` times that."""
+        print(f"takes {self.taken:.0f} bytes, counted with {self.counted:.0f}")
+        assert self.taken <= 1.1 * self.counted, f"takes {self.taken:.0f} bytes, counted with {self.counted:.0f}"
+        assert self.counted <= at_most * self.taken, f"takes {self.taken:.0f} bytes, counted with {self.counted:.0f}"
 
 
 def test_an_idle_connection(stage: LiveServer) -> None:
     clients: list[Client] = []
-    assert_counted(stage, lambda _: clients.append(stage.greeted()))
+    cost = Cost(stage)
+    for _ in cost.of_each():
+        clients.append(stage.greeted())
+    cost.check()
     assert stage.broker.holdings.of(CONNECTIONS) > 0
     for client in clients:
         client.close()
@@ -84,15 +92,14 @@ def test_an_idle_connection(stage: LiveServer) -> None:
 )
 def test_a_frame_that_is_not_finished(stage: LiveServer, beginning: bytes, unfinished: bytes) -> None:
     clients: list[Client] = []
-
-    def begin(_: int) -> None:
+    cost = Cost(stage)
+    for _ in cost.of_each(20):
         client = stage.client()
         clients.append(client)
         read = stage.server.stats.bytes_in + len(beginning + unfinished)
         client.send(beginning + unfinished)
-        stage.until(lambda: stage.server.stats.bytes_in >= read, "it was read")
-
-    assert_counted(stage, begin, count=20)
+        stage.until(lambda read=read: stage.server.stats.bytes_in >= read, "it was read")  # type: ignore[misc]
+    cost.check()
     assert stage.broker.holdings.of(INPUT) >= 20 * len(unfinished)
     for client in clients:
         client.close()
@@ -105,8 +112,8 @@ def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
     sender = stage.greeted()
     body = bytes(10 * KIBIBYTE)
     clients: list[Client] = []
-
-    def stall(number: int) -> None:
+    cost = Cost(stage)
+    for number in cost.of_each(2):
         client = stage.greeted(unread=True)
         clients.append(client)
         client.send(frame("SUBSCRIBE", "id:1", f"destination:/queue/n{number}", "ack:auto", "receipt:1"))
@@ -120,8 +127,7 @@ def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
             sender.expect(b"RECEIPT")
         stage.until(lambda: stage.server.stats.connections_by_state()["stalled"] == len(clients), "it does not read")
         assert stage.broker.memory.account.message_count > before, "the others wait on the queue"
-
-    assert_counted(stage, stall, count=2)
+    cost.check()
     for client in clients:
         connection = next(iter(stage.server.stats.connections))
         assert connection.weight.output_bytes <= WRITE_HIGH_BYTES + TURN_BYTES_MAX + READ_BYTES_MAX + 20 * KIBIBYTE
@@ -154,12 +160,11 @@ def test_what_one_frame_makes(
     stage: LiveServer, account: int, command: str, headers: str, at_most: float, least: int
 ) -> None:
     client = stage.greeted()
-
-    def send(number: int) -> None:
+    cost = Cost(stage)
+    for number in cost.of_each(50 if account == SELECTORS else COUNT):
         client.send(frame(command, headers.format(number), f"receipt:r{number}"))
         client.expect(b"receipt-id:r%d\n" % number)
-
-    assert_counted(stage, send, at_most=at_most, count=50 if account == SELECTORS else COUNT)
+    cost.check(at_most=at_most)
     assert stage.broker.holdings.of(account) >= least
 
 
@@ -194,12 +199,11 @@ def test_what_ten_frames_make(stage: LiveServer, account: int, opening: list[byt
         client.expect(b"RECEIPT")
     for dialect in stage.dialects():
         dialect._shapes = Sieve()
-
-    def send(number: int) -> None:
+    cost = Cost(stage)
+    for number in cost.of_each():
         client.send("".join(data.format(number, place) for place in range(10)).encode())
         client.expect(answer.format(number).encode())
-
-    assert_counted(stage, send)
+    cost.check()
     assert stage.broker.holdings.of(account) >= 10 * COUNT * 100
 
 
@@ -213,48 +217,44 @@ class Sieve(dict):  # type: ignore[type-arg]
 def test_messages_in_a_transaction(stage: LiveServer) -> None:
     client = stage.greeted()
     client.send(frame("BEGIN", "transaction:t"))
-
-    def send(number: int) -> None:
+    cost = Cost(stage)
+    for number in cost.of_each():
         data = frame("SEND", "destination:/queue/q", "transaction:t", body=b"x" * 1000)
         client.send(data * 10 + frame("BEGIN", f"transaction:{number}", f"receipt:{number}"))
         client.expect(b"receipt-id:%d" % number)
-
-    assert_counted(stage, send)
+    cost.check()
     assert stage.broker.holdings.of(TRANSACTIONS) >= 10 * COUNT * (1000 + MESSAGE_OVERHEAD_BYTES)
 
 
 def test_a_message_is_not_larger_when_a_selector_has_looked_at_it(stage: LiveServer) -> None:
     sender, reader = stage.greeted(), stage.greeted()
     headers = [f"header-{number}:value {number}" for number in range(10)]
-
-    def send(number: int) -> None:
+    cost = Cost(stage)
+    for number in cost.of_each():
         data = (frame("SEND", "destination:/queue/q", f"n:{number}-{place}", *headers) for place in range(10))
         sender.send(b"".join(data) + frame("SEND", "destination:/queue/q", f"receipt:{number}"))
         sender.expect(b"receipt-id:%d" % number)
-
-    taken, counted = cost(stage, send)
-    assert taken <= 1.5 * counted, "header blocks that no other message shares take more than an address counts"
-
-    def look(number: int) -> None:
+    assert cost.taken <= 1.5 * cost.counted, (
+        "header blocks that no other message shares take more than an address counts"
+    )
+    cost = Cost(stage)
+    for number in cost.of_each(1):
         reader.send(frame("SUBSCRIBE", f"id:{number}", "destination:/queue/q", "selector:absent = 'x'", "receipt:1"))
         reader.expect(b"RECEIPT")
         reader.send(frame("UNSUBSCRIBE", f"id:{number}", "receipt:2"))
         reader.expect(b"RECEIPT")
-
-    taken, _ = cost(stage, look, count=1)
-    assert taken < 100 * 10 * COUNT, "something is kept beside each of 1,000 messages"
+    assert cost.taken < 100 * 10 * COUNT, "something is kept beside each of 1,000 messages"
 
 
 def test_http(stage: LiveServer) -> None:
     clients: list[Client] = []
     acceptor = stage.server.ports.http.acceptors[0]
-
-    def connect(_: int) -> None:
+    cost = Cost(stage)
+    for _ in cost.of_each(20):
         clients.append(stage.client(http=True))
         clients[-1].send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nx: " + b"y" * 10_000)
         stage.until(lambda: acceptor.connections_open == len(clients), "it is accepted")
-
-    assert_counted(stage, connect, at_most=8, count=20)
+    cost.check(at_most=8)
     assert stage.broker.holdings.of(HTTP) > 0
     for client in clients:
         client.close()
