@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
+from tests.kit.live_server import frame
+
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:%s\n\n\0"
 
 
@@ -23,11 +25,6 @@ class Visit(NamedTuple):
     name: str
     steps: list[Step]
     http: bool = False
-
-
-def frame(command: str, *headers: str, body: bytes = b"") -> bytes:
-    """A STOMP frame."""
-    return "".join(f"{line}\n" for line in (command, *headers, "")).encode() + body + b"\0"
 
 
 def send(destination: str, *headers: str, body: bytes = b"hello") -> bytes:

@@ -8,7 +8,6 @@ import copy
 import gc
 import re
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,16 +96,12 @@ FIXED_BYTES = 1 << 20
 """What may stay in memory whatever the count: what was written last, and the part of a page that was read last."""
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[LiveServer]:
-    """A broker on a real disk, with a queue that keeps ten messages in memory."""
-    queue = f"<queue name='q' {BACKED} max-depth-messages='10' lease-period='1h' max-per-subscription-backlog='-1'/>"
-    core = f"""<addresses><address name='q'><anycast>{queue}</anycast></address></addresses>
-    <address-settings><address-setting match='q'><page-size-bytes>256KiB</page-size-bytes>
-    <max-read-page-bytes>100MB</max-read-page-bytes></address-setting></address-settings>"""
-    stage = LiveServer(tmp_path, "stompMinLargeMessageSize=-1", core)
-    yield stage
-    stage.close()
+ACCEPTOR = "stompMinLargeMessageSize=-1"
+CORE = f"""<addresses><address name='q'><anycast>
+<queue name='q' {BACKED} max-depth-messages='10' lease-period='1h' max-per-subscription-backlog='-1'/>
+</anycast></address></addresses><address-settings><address-setting match='q'><page-size-bytes>256KiB</page-size-bytes>
+<max-read-page-bytes>100MB</max-read-page-bytes></address-setting></address-settings>"""
+"""A queue that keeps ten messages in memory."""
 
 
 def fill(client: Client, count: int, size_bytes: int) -> None:
@@ -136,9 +131,10 @@ def taken_bytes(before: int) -> int:
 
 @pytest.mark.parametrize(("size_bytes", "count"), MEASURED)
 def test_A_15_a_message_on_disk_needs_little_memory_whatever_its_size(
-    stage: LiveServer, size_bytes: int, count: int
+    tmp_path: Path, size_bytes: int, count: int
 ) -> None:
     """And a leased one needs its body and little more, which it gives back."""
+    stage = LiveServer(tmp_path, ACCEPTOR, CORE)
     queue = stage.broker.queues["q"]
     client, holder = stage.greeted(), stage.greeted()
     fill(client, 100, size_bytes)
@@ -160,6 +156,7 @@ def test_A_15_a_message_on_disk_needs_little_memory_whatever_its_size(
         assert queue.contents.delivering_count == 0
     finally:
         tracemalloc.stop()
+        stage.close()
     each = paged // count, held // leased, after // count
     print(f"{size_bytes} bytes: for each in pages, for each leased, and for each after that {each}")
     assert paged <= count * AT_MOST_BYTES
@@ -175,9 +172,10 @@ INDEXES = (".index",)
 DERIVED = (*COPY_OF_BINDINGS, *INDEXES)
 
 
-def lived() -> Life:
-    """A broker whose queue has messages in memory and in pages, some settled out of order, some delivered in vain; its
-    journal has several segments.
+@pytest.fixture(scope="module")
+def life() -> Life:
+    """A broker at its end whose queue has messages in memory and in pages, some settled out of order, some delivered in
+    vain; its journal has several segments. The tests begin the next life on copies of its disk.
     """
     life = Life(FEW, settings=SMALL_PAGES, more=OTHER, archive=Archive())
     producer, reader = life.client(), life.client()
@@ -220,12 +218,6 @@ def without(life: Life, ends: tuple[str, ...]) -> SimDisk:
         for name in names:
             disk.delete(name)
     return disk
-
-
-@pytest.fixture(scope="module")
-def life() -> Life:
-    """A broker at its end; the tests begin the next life on copies of its disk."""
-    return lived()
 
 
 @pytest.fixture(scope="module")

@@ -23,28 +23,6 @@ _NAMED = re.compile(r"@(\w+)")
 _TO = "/queue/orders"
 
 
-def play(stage: Stage, step: str, words: list[str], bodies: list[str]) -> None:
-    """One line of an example; ``bodies`` were sent before."""
-    match step:
-        case "send":
-            stage.send(words[0], headers=tuple(words[1:]), to=_TO)
-            bodies.append(words[0])
-        case "read":
-            client = stage.client("reader")
-            stage.put(client, f"SUBSCRIBE\nid:r\ndestination:{_TO}\nack:auto\n\n\0")
-            assert stage.got("reader") == words
-            stage.put(client, "UNSUBSCRIBE\nid:r\n\n\0")
-        case "replay":
-            places = dict(zip(bodies, stage.offsets("orders"), strict=True))
-            told = [_NAMED.sub(lambda found: str(places[found[1]]), header) for header in words[1:]]
-            stage.write(words[0], "SUBSCRIBE", "id:1", f"destination:{_TO}", *told)
-        case "gets":
-            assert stage.got(words[0]) == words[1:]
-        case _:
-            assert step == "wait"
-            stage.advance(int(words[0]))
-
-
 def test_the_page_has_examples() -> None:
     assert len(EXAMPLES) > 4
     assert CONFIGURATIONS
@@ -62,4 +40,20 @@ def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys:
 def test_an_example_does_what_stands_there(example: str, cut: bool) -> None:
     stage, bodies = Stage(cut=cut), list[str]()
     for step, *words in map(str.split, example.splitlines()):
-        play(stage, step, words, bodies)
+        match step:
+            case "send":
+                stage.send(words[0], headers=tuple(words[1:]), to=_TO)
+                bodies.append(words[0])
+            case "read":
+                stage.subscribe("reader", to="orders", ack="auto")
+                assert stage.got("reader") == words
+                stage.write("reader", "UNSUBSCRIBE", "id:1")
+            case "replay":
+                places = dict(zip(bodies, stage.offsets("orders"), strict=True))
+                told = [_NAMED.sub(lambda found, at=places: str(at[found[1]]), header) for header in words[1:]]  # type: ignore[misc]
+                stage.write(words[0], "SUBSCRIBE", "id:1", f"destination:{_TO}", *told)
+            case "gets":
+                assert stage.got(words[0]) == words[1:]
+            case _:
+                assert step == "wait"
+                stage.advance(int(words[0]))

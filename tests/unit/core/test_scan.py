@@ -25,9 +25,9 @@ def send_some(bench: PagedBench, count: int, rng: random.Random) -> None:
         send(bench.broker, address, head=head, due_ms=due_ms if due_ms > bench.now_ms else 0, now_ms=bench.now_ms)
 
 
-def everything(bench: PagedBench) -> list[int]:
+def everything(bench: PagedBench, **options: Any) -> list[int]:
     """The ids that a round shows, with a disk that works at once."""
-    scan, budget, found = QueueScan(bench.queue), Budget(), []
+    scan, budget, found = QueueScan(bench.queue, **options), Budget(), []
     while not scan.is_done:
         located = scan.next(budget)
         if located is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -108,17 +107,7 @@ def test_what_was_shown_last_may_go() -> None:
     bench.queue.acknowledge(consumer, gone)
     bench.broker.detach(bench.queue, consumer, failed=False, now_ms=bench.now_ms)
     bench.turn()
-    assert [scan.message.id for scan in _rest(bench, scan_cursor)] == [4, 5]
-
-
-def _rest(bench: PagedBench, scan_cursor: ScanCursor, states: Collection[str] = STATES) -> list[Any]:
-    scan, budget, found = QueueScan(bench.queue, states, start=scan_cursor), Budget(), []
-    while not scan.is_done:
-        budget.refill(50)
-        located = scan.next(budget)
-        if located is not None:
-            found.append(located)
-    return found
+    assert everything(bench, start=scan_cursor) == [4, 5]
 
 
 def test_what_waits_for_its_time_comes_by_number() -> None:
@@ -127,7 +116,7 @@ def test_what_waits_for_its_time_comes_by_number() -> None:
         send(bench.broker, "q", due_ms=bench.now_ms + wait_ms)
     scan = QueueScan(bench.queue, (SCHEDULED,))
     assert scan.next(Budget()) is not None
-    assert [located.message.id for located in _rest(bench, scan.scan_cursor, (SCHEDULED,))] == [2, 3, 4]
+    assert everything(bench, states=(SCHEDULED,), start=scan.scan_cursor) == [2, 3, 4]
 
 
 def test_a_mark_of_another_order_is_refused() -> None:

@@ -7,18 +7,11 @@ from typing import Any
 import pytest
 
 from artemis_py.core.broker import Broker
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, send_in, turn, with_queue
 from tests.kit.noted_log import NotedLog
-
-
-def acknowledge_in(transaction: Transaction, broker: Broker, consumer: Consumer, *message_ids: int) -> None:
-    """ACK in a transaction, as a session does it."""
-    for message_id in message_ids:
-        transaction.acknowledged.append((broker.queues["q"], consumer, consumer.let_go(message_id)))
 
 
 def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
@@ -92,7 +85,7 @@ def test_fail_refuses_the_whole() -> None:
     send(broker)
     turn(broker)
     transaction = Transaction()
-    acknowledge_in(transaction, broker, consumer, 1)
+    transaction.acknowledged.append((broker.queues["q"], consumer, consumer.let_go(1)))
     for _ in range(3):
         send_in(transaction, broker)
     with pytest.raises(AddressFullError):
@@ -131,7 +124,7 @@ def test_acknowledgements_alone_are_never_blocked() -> None:
     send(broker)
     turn(broker)
     transaction = Transaction()
-    acknowledge_in(transaction, broker, consumer, 1)
+    transaction.acknowledged.append((broker.queues["q"], consumer, consumer.let_go(1)))
     assert broker.addresses["a"].is_full
     assert transaction.blocked_by() is None
     transaction.commit(broker, NOW_MS)
