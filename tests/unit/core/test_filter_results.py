@@ -11,10 +11,9 @@ from artemis_py.core.addresses.batch import FilterResults
 from artemis_py.core.budget import Budget
 from artemis_py.message import Message
 from artemis_py.selector import compile_expression, compile_selector
+from tests.kit.bench import Bench
 from tests.kit.core import entry_of
-from tests.kit.in_process import InProcessBroker, configuration
 
-CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 DIFFERENT = "color <> 'color %'"
 SEND = b"SEND\ndestination:/topic/t\ncolor:%b\n\n\0"
 
@@ -28,29 +27,24 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def subscribe(world: InProcessBroker, name: str, selector: str, destination: str = "/topic/t") -> None:
-    client = world.client(name)
-    client.send(CONNECT)
-    client.send(f"SUBSCRIBE\nid:1\ndestination:{destination}\nselector:{selector}\n\n\0".encode())
-
-
-def subscribers(world: InProcessBroker, count: int, selector: str) -> None:
+def subscribers(bench: Bench, count: int, selector: str, topic: str = "t", names: str = "s") -> None:
     """So many clients s0, s1, …, each with the selector, in which ``%`` is its number."""
     for number in range(count):
-        subscribe(world, f"s{number}", selector.replace("%", str(number)))
+        choice = f"selector:{selector.replace('%', str(number))}"
+        bench.write(f"{names}{number}", "SUBSCRIBE", "id:1", f"destination:/topic/{topic}", choice)
 
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("count", [1, 3])
 def test_equal_filters_of_many_queues_are_asked_once(asked: list[str], count: int) -> None:
-    world = InProcessBroker(configuration())
-    subscribers(world, 50, "color = 'red'")
-    world.client("sender").send(CONNECT)
+    bench = Bench(core="")
+    subscribers(bench, 50, "color = 'red'")
+    bench.client("sender")
     asked.clear()
-    world.client("sender").send(SEND % b"red" * count)
+    bench.client("sender").send(SEND % b"red" * count)
     assert asked == ["color"] * count
-    got = [len(client.collect()) for name, client in world.clients.items() if name != "sender"]
-    assert got == [1 + count] * 50
+    got = [len(client.collect()) for name, client in bench.clients.items() if name != "sender"]
+    assert got == [count] * 50
 
 
 @pytest.mark.interpreted
@@ -60,55 +54,54 @@ def test_equal_filters_of_diverts_and_queues_are_asked_once(asked: list[str]) ->
         "<filter string=\"color='red'\"/></divert>"
         for number in range(5)
     )
-    world = InProcessBroker(configuration(f"<diverts>{diverts}</diverts>"))
-    subscribers(world, 5, "color = 'red'")
-    world.client("sender").send(CONNECT)
+    bench = Bench(core=f"<diverts>{diverts}</diverts>")
+    subscribers(bench, 5, "color = 'red'")
+    bench.client("sender")
     asked.clear()
-    world.client("sender").send(SEND % b"red")
+    bench.client("sender").send(SEND % b"red")
     assert asked == ["color"]
 
 
 @pytest.mark.interpreted
 def test_one_message_for_many_different_filters_is_asked_about_over_several_turns(asked: list[str]) -> None:
     """Others have their turns meanwhile; who comes meanwhile is asked, too."""
-    world = InProcessBroker(configuration())
-    subscribers(world, 60, DIFFERENT)
-    world.client("sender").send(CONNECT)
-    late = world.client("late")
-    late.send(CONNECT)
-    world.turns.units = 40
-    world.together = True
+    bench = Bench(core="")
+    subscribers(bench, 60, DIFFERENT)
+    bench.client("sender")
+    late = bench.client("late")
+    bench.world.turns.units = 40
+    bench.world.together = True
     asked.clear()
-    world.client("sender").send(SEND % b"red")
+    bench.client("sender").send(SEND % b"red")
     most = 0
     for turn in range(200):
         before = len(asked)
-        world.turns.run()
+        bench.world.turns.run()
         most = max(most, len(asked) - before)
         if turn == 1:
             late.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:color = 'red'\n\n\0")
     assert len(asked) == 61
     assert most <= 40
-    world.together = False
-    world.settle()
-    got = [len(client.collect()) for name, client in world.clients.items() if name != "sender"]
-    assert got == [2] * 61
+    bench.world.together = False
+    bench.rest()
+    got = [len(client.collect()) for name, client in bench.clients.items() if name != "sender"]
+    assert got == [1] * 61
 
 
 def test_a_message_is_sent_over_several_turns_with_receipt_and_expiry() -> None:
-    world = InProcessBroker(configuration())
-    subscribers(world, 60, DIFFERENT)
-    world.client("sender").send(CONNECT)
-    world.turns.units = 40
-    world.client("sender").send(
+    bench = Bench(core="")
+    subscribers(bench, 60, DIFFERENT)
+    bench.client("sender")
+    bench.world.turns.units = 40
+    bench.client("sender").send(
         b"SEND\ndestination:/topic/t\ncolor:red\nexpires:9999999999999\nreceipt:r\n\nfirst\0"
         b"SEND\ndestination:/topic/t\ncolor:red\nreceipt:s\n\nsecond\0"
     )
-    frames = world.client("sender").collect()
-    assert [frame.command for frame in frames] == ["CONNECTED", "RECEIPT", "RECEIPT"]
-    for name, client in world.clients.items():
+    frames = bench.client("sender").collect()
+    assert [frame.command for frame in frames] == ["RECEIPT", "RECEIPT"]
+    for name, client in bench.clients.items():
         if name != "sender":
-            assert [frame.body for frame in client.collect()[1:]] == [b"first", b"second"]
+            assert [frame.body for frame in client.collect()] == [b"first", b"second"]
 
 
 def test_an_answer_is_kept() -> None:
@@ -198,111 +191,105 @@ UNITS = 60
 COMMIT = b"COMMIT\ntransaction:x\nreceipt:c\n\n\0"
 
 
-def kept(world: InProcessBroker, count: int = SENDS, destinations: tuple[str, ...] = ("/topic/t",)) -> None:
+def kept(bench: Bench, count: int = SENDS, destinations: tuple[str, ...] = ("/topic/t",)) -> None:
     """A transaction with so many messages, to the destinations by turns."""
-    sender = world.client("sender")
-    sender.send(CONNECT + b"BEGIN\ntransaction:x\n\n\0")
+    sender = bench.client("sender")
+    bench.write("sender", "BEGIN", "transaction:x")
     for number in range(count):
         destination = destinations[number % len(destinations)]
         sender.send(f"SEND\ndestination:{destination}\ntransaction:x\ncolor:red\n\n{number}\0".encode())
-    assert [frame.command for frame in sender.collect()] == ["CONNECTED"]
-
-
-def bodies(world: InProcessBroker, name: str) -> list[bytes]:
-    return [frame.body for frame in world.client(name).collect() if frame.command == "MESSAGE"]
+    assert sender.collect() == []
 
 
 @pytest.mark.interpreted
 def test_a_commit_asks_selectors_over_several_turns_and_each_once(asked: list[str]) -> None:
-    world = InProcessBroker(configuration())
-    subscribers(world, SELECTORS, DIFFERENT)
-    kept(world)
-    late = world.client("late")
-    late.send(CONNECT)
-    other = world.client("other")
-    other.send(CONNECT)
-    world.turns.units = UNITS
-    world.together = True
+    bench = Bench(core="")
+    subscribers(bench, SELECTORS, DIFFERENT)
+    kept(bench)
+    late = bench.client("late")
+    other = bench.client("other")
+    bench.world.turns.units = UNITS
+    bench.world.together = True
     asked.clear()
-    world.client("sender").send(COMMIT)
+    bench.client("sender").send(COMMIT)
     other.send(b"SEND\ndestination:/queue/q\nreceipt:o\n\n\0")
     most = turn = 0
     while len(asked) < SENDS * SELECTORS:
         before = len(asked)
-        world.turns.run()
+        bench.world.turns.run()
         assert len(asked) > before, "each turn asks some"
         most = max(most, len(asked) - before)
         turn += 1
         if turn == 3:
             assert "RECEIPT" in [frame.command for frame in other.collect()], "others have their turns"
-            assert not bodies(world, "s0"), "nothing has happened yet"
+            assert not bench.got("s0"), "nothing has happened yet"
             late.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:color = 'red'\n\n\0")
     assert most <= UNITS
-    world.together = False
-    world.settle()
+    bench.world.together = False
+    bench.rest()
     assert len(asked) == SENDS * (SELECTORS + 1), "who came meanwhile was asked, and everybody once"
-    expected = [str(number).encode() for number in range(SENDS)]
-    assert all(bodies(world, name) == expected for name in ("late", *(f"s{number}" for number in range(SELECTORS))))
-    assert world.client("sender").collect()[-1].command == "RECEIPT"
+    expected = [str(number) for number in range(SENDS)]
+    assert all(bench.got(name) == expected for name in ("late", *(f"s{number}" for number in range(SELECTORS))))
+    assert bench.client("sender").collect()[-1].command == "RECEIPT"
 
 
 def test_who_subscribes_without_end_keeps_no_commit_waiting() -> None:
-    world = InProcessBroker(configuration())
-    subscribe(world, "s", "color = 'red'")
-    kept(world)
-    world.client("busy").send(CONNECT)
-    world.turns.units = UNITS
-    world.together = True
-    world.client("sender").send(COMMIT)
+    bench = Bench(core="")
+    bench.write("s", "SUBSCRIBE", "id:1", "destination:/topic/t", "selector:color = 'red'")
+    kept(bench)
+    bench.client("busy")
+    bench.world.turns.units = UNITS
+    bench.world.together = True
+    bench.client("sender").send(COMMIT)
     for number in range(1000):
         selector = f"color <> '{number}'"
-        world.client("busy").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\nselector:{selector}\n\n\0".encode())
-        world.turns.run()
-        if bodies(world, "s"):
+        bench.client("busy").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\nselector:{selector}\n\n\0".encode())
+        bench.world.turns.run()
+        got = bench.got("s")
+        if got:
             break
-    assert len(bodies(world, "s")) == SENDS
+    assert len(got) == SENDS
 
 
 def test_queues_that_refuse_are_asked_with_what_is_known() -> None:
     """Of one that is too small nothing comes to any other."""
-    world = InProcessBroker(
-        configuration(
+    bench = Bench(
+        core=(
             "<addresses><address name='t'><multicast>"
             "<queue name='small' overflow-policy='REJECT' max-depth-messages='3'>"
             "<filter string=\"color='red'\"/></queue></multicast></address></addresses>"
         )
     )
-    subscribers(world, SELECTORS, DIFFERENT)
-    world.turns.units = UNITS
-    kept(world, 4)
-    world.client("sender").send(COMMIT)
-    (error,) = world.client("sender").collect()[1:]
+    subscribers(bench, SELECTORS, DIFFERENT)
+    bench.world.turns.units = UNITS
+    kept(bench, 4)
+    bench.client("sender").send(COMMIT)
+    (error,) = bench.client("sender").collect()
     assert error.command == "ERROR"
     assert "small" in (error.header("message") or "")
-    assert not bodies(world, "s0")
+    assert not bench.got("s0")
 
 
 def test_a_commit_for_destinations_by_turns() -> None:
-    world = InProcessBroker(configuration())
-    for place in "tu":
-        for number in range(SELECTORS):
-            subscribe(world, f"{place}{number}", f"color <> 'color {number}'", f"/topic/{place}")
-    world.turns.units = UNITS
-    kept(world, SENDS, ("/topic/t", "/topic/u"))
-    world.client("sender").send(COMMIT)
-    assert bodies(world, "t0") == [str(number).encode() for number in range(0, SENDS, 2)]
-    assert bodies(world, f"u{SELECTORS - 1}") == [str(number).encode() for number in range(1, SENDS, 2)]
+    bench = Bench(core="")
+    for topic in "tu":
+        subscribers(bench, SELECTORS, DIFFERENT, topic, topic)
+    bench.world.turns.units = UNITS
+    kept(bench, SENDS, ("/topic/t", "/topic/u"))
+    bench.client("sender").send(COMMIT)
+    assert bench.got("t0") == [str(number) for number in range(0, SENDS, 2)]
+    assert bench.got(f"u{SELECTORS - 1}") == [str(number) for number in range(1, SENDS, 2)]
 
 
 @pytest.mark.parametrize(("places_max", "command"), [(SENDS * SELECTORS, "RECEIPT"), (SENDS * SELECTORS - 1, "ERROR")])
 def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) -> None:
-    world = InProcessBroker(configuration(acceptor=f"maxTransactionPlaces={places_max}"))
-    subscribers(world, SELECTORS, DIFFERENT)
-    kept(world)
-    world.client("sender").send(COMMIT)
-    answer = world.client("sender").collect()[-1]
+    bench = Bench(core="", acceptor=f"maxTransactionPlaces={places_max}")
+    subscribers(bench, SELECTORS, DIFFERENT)
+    kept(bench)
+    bench.client("sender").send(COMMIT)
+    answer = bench.client("sender").collect()[-1]
     assert answer.command == command
-    assert len(bodies(world, "s0")) == (SENDS if command == "RECEIPT" else 0)
+    assert len(bench.got("s0")) == (SENDS if command == "RECEIPT" else 0)
     if command == "ERROR":
         told = answer.header("message") or ""
         assert f"go to {SENDS * SELECTORS} queues" in told
@@ -313,21 +300,20 @@ def test_a_transaction_meets_so_many_queues_only(places_max: int, command: str) 
 def test_copies_for_costly_addresses_end_a_turn(asked: list[str]) -> None:
     """What a divert copies costs what the selectors at its other end cost."""
     divert = "<divert name='d'><address>orders</address><forwarding-address>t</forwarding-address></divert>"
-    world = InProcessBroker(configuration(f"<diverts>{divert}</diverts>"))
-    subscribers(world, SELECTORS, DIFFERENT)
-    sender = world.client("sender")
-    sender.send(CONNECT)
-    world.turns.units = UNITS
-    world.together = True
+    bench = Bench(core=f"<diverts>{divert}</diverts>")
+    subscribers(bench, SELECTORS, DIFFERENT)
+    sender = bench.client("sender")
+    bench.world.turns.units = UNITS
+    bench.world.together = True
     asked.clear()
     sender.send(b"SEND\ndestination:orders\ndestination-type:MULTICAST\ncolor:red\n\nx\0" * SENDS)
     most = 0
     for _ in range(SENDS):
         before = len(asked)
-        world.turns.run()
+        bench.world.turns.run()
         most = max(most, len(asked) - before)
-    world.together = False
-    world.settle()
+    bench.world.together = False
+    bench.rest()
     assert len(asked) == SENDS * SELECTORS
     assert most <= 4 * SELECTORS
-    assert len(bodies(world, "s0")) == SENDS
+    assert len(bench.got("s0")) == SENDS
