@@ -1,9 +1,12 @@
-"""A broker with a journal on a disk in memory, and its life after a restart."""
+"""A broker with a journal on a disk in memory, its clients by name, and its life after a restart."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
+from artemis_py.storage.format.log_events import Published
+from artemis_py.storage.format.reader import events_of
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.bench import ONE_AT_A_TIME, declared
 from tests.kit.crash.incarnation import Incarnation
@@ -11,72 +14,114 @@ from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.retained import Archive
 from tests.kit.disk import SimDisk
-from tests.kit.in_process import Client, configuration
+from tests.kit.frames import ServerFrame
+from tests.kit.in_process import configuration
+from tests.kit.named_clients import NamedClients
 
 
-class Life:
+class Life(NamedClients):
     """A broker with a journal on a disk in memory, which is begun again on what the one before left. ``archive`` gets
     the segments that retire, where the log is retained; ``instead`` is XML below ``core`` in place of the queue ``q``.
+    A message is persistent unless a header says otherwise.
     """
+
+    address = "/queue/q"
+    """Where messages go."""
 
     def __init__(
         self,
-        attributes: str,
+        attributes: str = "",
         disk: SimDisk | None = None,
         settings: str = "",
         more: str = "",
         core: str = "",
         archive: Archive | None = None,
         instead: str | None = None,
+        *,
+        cut: bool = False,
     ) -> None:
-        self.attributes, self.settings, self.more, self.core = attributes, settings, more, core
-        self.archive = archive
+        self.attributes = attributes
+        self._declared = settings, more, core
         self.instead = instead
         self.disk = disk or SimDisk(random.Random(1))
+        self.archive: Any = archive
         config = configuration((declared(attributes, settings, more) if instead is None else instead) + core)
         journal = JournalSettings(
             file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10, retains=archive is not None
         )
         self.broker = Incarnation(config, SimStore(self.disk, journal, archive), Projection(10), 1_000_000)
         self.broker.drain()
+        self.replays: Any = self.broker.replays
+        super().__init__(self.broker.broker, lambda _: self.broker.connect(), self.broker.drain, cut)
 
     def again(self, attributes: str | None = None) -> Life:
         """The next life."""
         self.broker.drain()
         own = self.attributes if attributes is None else attributes
-        return Life(own, self.disk, self.settings, self.more, self.core, self.archive, self.instead)
+        return Life(own, self.disk, *self._declared, self.archive, self.instead, cut=self.cut)
 
-    def client(self) -> Client:
-        """A client that has connected."""
-        client = self.broker.connect()
-        self.write(client, "CONNECT", "accept-version:1.2", "host:x")
-        client.collect().clear()
-        return client
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.broker.advance(duration_ms)
+        self.rest()
 
-    def write(self, client: Client, command: str, *headers: str, body: str = "") -> None:
-        """One frame, and everything that follows from it."""
-        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
-        self.broker.drain()
+    # ---- messages --------------------------------------------------------------------------------
 
-    def send(self, client: Client, body: str, *headers: str, to: str = "q") -> None:
-        """A persistent message."""
-        self.write(client, "SEND", f"destination:/queue/{to}", "persistent:true", *headers, body=body)
+    def send(self, *bodies: str, headers: tuple[str, ...] = (), to: str = "", by: str = "producer") -> None:
+        """Messages of one client, each alone."""
+        for body in bodies:
+            self.write(by, "SEND", f"destination:{to or self.address}", *headers, "persistent:true", body=body)
 
-    def read(self, client: Client | None = None, count_max: int = 100, *, of: str = "q") -> list[str]:
+    def read(self, name: str = "", count_max: int = 1000, *, of: str = "q") -> list[str]:
         """What comes one by one, each acknowledged but the last of ``count_max``, and those that need it not. A client
-        that comes for it alone has gone afterwards.
+        without a name has gone afterwards.
         """
-        reader = client or self.client()
-        self.write(reader, "SUBSCRIBE", "id:1", f"destination:/queue/{of}", "ack:client-individual", ONE_AT_A_TIME)
+        reader = name or f"reader {len(self.broker.clients)}"
+        self.subscribe(reader, ONE_AT_A_TIME, to=of)
         bodies: list[str] = []
-        while frames := reader.collect():
-            frame = frames.pop(0)
+        waiting: list[ServerFrame] = []
+        while len(bodies) < count_max and (waiting := [*waiting, *self.messages(reader)]):
+            frame = waiting.pop(0)
             bodies.append(frame.body.decode())
-            if len(bodies) == count_max:
-                break
-            if frame.header("ack"):
-                self.write(reader, "ACK", f"id:{frame.header('ack')}")
-        if client is None:
-            reader.drop()
-            self.broker.drain()
+            if len(bodies) < count_max and frame.header("ack"):
+                self.settle(reader, frame)
+        if not name:
+            self.lose(reader)
         return bodies
+
+    def replay(self, name: str, bookmark: str, *headers: str, of: str = "destination:/queue/q", id: str = "1") -> None:
+        """A client subscribes with a bookmark."""
+        self.write(name, "SUBSCRIBE", f"id:{id}", of, f"bookmark:{bookmark}", *headers)
+
+    def text(self, name: str) -> str:
+        """The bodies of the messages that a client got since it was asked last, one behind the other."""
+        return "".join(self.got(name))
+
+    def take(self, queue: str, count: int = 1000, *, name: str = "taker") -> list[str]:
+        """What a client gets of a queue and acknowledges, one by one."""
+        self.subscribe(name, ONE_AT_A_TIME, to=f"{self.queue(queue).address.name}::{queue}")
+        bodies: list[str] = []
+        while len(bodies) < count and (frames := self.messages(name)):
+            for frame in frames:
+                bodies.append(frame.body.decode())
+                self.settle(name, frame)
+        self.write(name, "UNSUBSCRIBE", "id:1")
+        self.frames(name)
+        return bodies
+
+    # ---- the log ---------------------------------------------------------------------------------
+
+    def offsets(self, address: str = "q") -> list[int]:
+        """The lsns of the messages published to an address, as every reader of its files finds them: the column
+        ``offset`` of Spark.
+        """
+        files = self.archive.files(self.disk)
+        events = [
+            event
+            for name in sorted(files)
+            if any(files[name])
+            for event in events_of(name, files[name], [], is_last=name == max(files))
+        ]
+        return [
+            event.lsn for event in events if isinstance(event, Published) and event.kept.message.head.address == address
+        ]

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from tests.kit.crash.retained import Archive
 from tests.kit.life import Life
-from tests.kit.replays import Stage
 from tests.kit.views import addresses
 
 RETAINED = "<journal-retention-directory unit='DAYS' period='7'>kept</journal-retention-directory>"
 
 
-class Past(Stage):
+class Past(Life):
     """A broker whose file changes from one life to the next."""
 
     address = "/queue/orders.eu"
 
     def __init__(self, *declared: str, before: Past | None = None, settings: str = "") -> None:
-        core = RETAINED + addresses(*declared, settings=settings)
         if before is not None:
-            before.life.broker.drain()
+            before.broker.drain()
         super().__init__(
-            life=Life(
-                "",
-                None if before is None else before.life.disk,
-                archive=Archive() if before is None else before.archive,
-                instead=core,
-            )
+            disk=None if before is None else before.disk,
+            archive=Archive() if before is None else before.archive,
+            instead=RETAINED + addresses(*declared, settings=settings),
         )
 
     def then(self, *declared: str, settings: str = "") -> Past:

@@ -6,8 +6,10 @@ import pytest
 
 from artemis_py.core.memory import ID_BYTES, IDS
 from tests.kit.bench import FLAT
+from tests.kit.crash.retained import Archive
 from tests.kit.frames import ServerFrame
-from tests.kit.replays import QUEUE, Stage, bookmarks
+from tests.kit.life import Life
+from tests.kit.replays import QUEUE, bookmarks
 from tests.queues.outcomes import SETTINGS, TARGETS, counts
 
 pytestmark = pytest.mark.wire
@@ -17,11 +19,11 @@ STRICT = "leasing='strict' max-per-subscription-backlog='9'"
 MANY = "max-backlog:9"
 
 
-def opened(attributes: str = SUBLET) -> Stage:
-    return Stage(attributes, settings=SETTINGS, more=TARGETS, retained=False)
+def opened(attributes: str = SUBLET) -> Life:
+    return Life(attributes, settings=SETTINGS, more=TARGETS)
 
 
-def held(bench: Stage, bodies: str = "abc", name: str = "c1", *headers: str) -> list[ServerFrame]:
+def held(bench: Life, bodies: str = "abc", name: str = "c1", *headers: str) -> list[ServerFrame]:
     """Messages that a consumer holds."""
     bench.send(*bodies, headers=headers)
     bench.subscribe(name, FLAT, MANY)
@@ -88,7 +90,7 @@ def test_A_39_who_acknowledges_need_not_be_subscribed() -> None:
 def test_A_39_what_was_never_delivered_has_a_bookmark_too() -> None:
     """Who reads the log knows it. Here the first queue tells the bookmarks of what is on both."""
     more = "<address name='t'><multicast><queue name='t1' leasing='sublet'/><queue name='t2' leasing='sublet'/>"
-    bench = Stage(SUBLET, more=more + "</multicast></address>", retained=False)
+    bench = Life(SUBLET, more=more + "</multicast></address>")
     for body in "abc":
         bench.write("producer", "SEND", "destination:/topic/t", "persistent:true", body=body)
     bench.subscribe("c1", FLAT, MANY, to="t::t1", ack="client-individual")
@@ -205,7 +207,7 @@ def test_A_39_the_holder_may_still_acknowledge() -> None:
 
 def test_A_39_A_25_at_most_once_it_frees_the_backlog() -> None:
     """One's own, and whatever the options say."""
-    bench = Stage("delivery-semantics='at-most-once' max-per-subscription-backlog='2'", retained=False)
+    bench = Life("delivery-semantics='at-most-once' max-per-subscription-backlog='2'")
     bench.send(*"abcd")
     bench.subscribe("c1", FLAT, "max-backlog:2")
     first, second = bookmarks(bench.messages("c1"))
@@ -222,9 +224,9 @@ def test_A_39_A_25_at_most_once_it_frees_the_backlog() -> None:
 PAGING = "<max-size-messages>2</max-size-messages><address-full-policy>PAGE</address-full-policy>"
 
 
-def paged() -> Stage:
+def paged() -> Life:
     """A queue of which two messages are in memory and the others in pages, with a log that has all of them."""
-    return Stage(SUBLET, settings=PAGING)
+    return Life(SUBLET, settings=PAGING, archive=Archive())
 
 
 def test_A_39_a_message_from_a_page_has_its_bookmark() -> None:
@@ -250,7 +252,7 @@ def test_A_39_A_66_what_is_in_pages_goes_when_it_is_read(selector: tuple[str, ..
 
 
 def test_A_39_A_45_A_66_what_is_in_pages_expires_when_it_is_read() -> None:
-    bench = Stage(SUBLET, settings=PAGING + SETTINGS, more=TARGETS)
+    bench = Life(SUBLET, settings=PAGING + SETTINGS, more=TARGETS, archive=Archive())
     marks = bookmarks(held(bench, "abcdef"))
     bench = bench.again()
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[5]}", "options:expire")
@@ -266,14 +268,14 @@ def test_A_66_a_queue_that_is_deleted_remembers_nothing() -> None:
     before = broker.holdings.of(IDS)
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{10**9},{10**9 + 1}")
     assert broker.holdings.of(IDS) == before + 2 * ID_BYTES
-    broker.registry.delete_queue(broker.queues["q"], bench.life.broker.loop.clock_ms())
+    broker.registry.delete_queue(broker.queues["q"], bench.broker.loop.clock_ms())
     assert broker.holdings.of(IDS) == before
 
 
 # ---- filters -------------------------------------------------------------------------------------
 
 
-def ids(bench: Stage, numbers: str) -> None:
+def ids(bench: Life, numbers: str) -> None:
     """A message for each digit, which is also its header ``number``."""
     for number in numbers:
         bench.send(number, headers=(f"number:{number}",))
@@ -343,7 +345,7 @@ def test_A_40_A_45_expire() -> None:
 
 
 def test_A_40_at_most_once_what_is_still_there() -> None:
-    bench = Stage("delivery-semantics='at-most-once' max-per-subscription-backlog='2'", retained=False)
+    bench = Life("delivery-semantics='at-most-once' max-per-subscription-backlog='2'")
     ids(bench, "121")
     bench.write("c1", "ACK", QUEUE, "filter:number = '1'")
     assert bench.count() == 1
@@ -368,9 +370,9 @@ def test_A_40_a_long_queue_stops_nobody() -> None:
             for number in range(start, start + 100)
         ]
         client.send("".join(frames).encode())
-        bench.life.broker.drain()
+        bench.broker.drain()
     assert bench.count() == 10_000
-    bench.life.broker.turns.units = 300
+    bench.broker.turns.units = 300
     bench.subscribe("c1", FLAT, MANY)
     bench.write("c2", "ACK", QUEUE, "filter:number = '1'", "receipt:r")
     assert [frame.command for frame in bench.frames("c2")] == ["RECEIPT"]
@@ -425,7 +427,7 @@ def test_A_40_a_queue_that_is_gone_at_the_commit() -> None:
     bench.write("c2", "BEGIN", "transaction:t")
     bench.write("c2", "ACK", QUEUE, "filter:TRUE = TRUE", "transaction:t")
     broker = bench.core
-    broker.registry.delete_queue(broker.queues["q"], bench.life.broker.loop.clock_ms())
+    broker.registry.delete_queue(broker.queues["q"], bench.broker.loop.clock_ms())
     bench.write("c2", "COMMIT", "transaction:t", "receipt:r")
     assert [frame.command for frame in bench.frames("c2")] == ["RECEIPT"]
 
@@ -466,7 +468,7 @@ def test_A_39_A_40_the_queue_must_be_named_and_be_there() -> None:
 
 
 def test_A_39_A_40_a_queue_without_amps() -> None:
-    bench = Stage("", retained=False)
+    bench = Life("")
     bench.send("a")
     bench.write("c1", "ACK", QUEUE, "filter:a = 1")
     assert "Queue q has no attribute of AMPS" in (bench.error("c1").header("message") or "")
@@ -551,7 +553,7 @@ def test_a_restart_does_not_change_what_bookmarks_settle() -> None:
     ],
 )
 def test_where_nothing_can_be_settled_by_bookmarks(queue: str, text: str) -> None:
-    bench = Stage("", more=f"<address name='t'><anycast>{queue}</anycast></address>", retained=False)
+    bench = Life("", more=f"<address name='t'><anycast>{queue}</anycast></address>")
     bench.subscribe("c1", FLAT, *MARKED, to="t")
     bench.send("a", to="/queue/t")
     assert bench.text("c1") == "a"
@@ -623,7 +625,7 @@ def test_A_67_its_groups_stay_with_it(kind: str) -> None:
 
 
 def test_A_67_on_a_plain_queue() -> None:
-    bench = Stage("", retained=False)
+    bench = Life("")
     ids(bench, "12")
     bench.subscribe("c1", FLAT, "selector:number = '2'")
     assert bench.text("c1") == "2"

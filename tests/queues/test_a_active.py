@@ -252,16 +252,14 @@ def test_A_66_in_pages_and_after_a_restart(more: str, restart: bool) -> None:
     """Nobody reads past it in pages."""
     pages = "<page-size-bytes>300</page-size-bytes>" + ("" if more else "<max-size-messages>3</max-size-messages>")
     life = Life(f"{TWO} {more}", settings=pages)
-    producer = life.client()
     for body in "123456789":
-        life.send(producer, body, f"n:{body}")
-    assert life.broker.broker.queues["q"].contents.paged.count > 4
+        life.send(body, headers=(f"n:{body}",))
+    assert life.queue().contents.paged.count > 4
     if restart:
         life = life.again()
-    chooser, other = life.client(), life.client()
-    for client, selector in ((chooser, "n = '9'"), (other, "n <> '9'")):
-        wish = f"selector:{selector}"
-        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", FLAT, MANY, wish)
+    chooser, other = life.client("chooser"), life.client("other")
+    life.subscribe("chooser", FLAT, MANY, "selector:n = '9'")
+    life.subscribe("other", FLAT, MANY, "selector:n <> '9'")
     assert list(chooser.collect()) == []
     got = ""
     while frames := list(other.collect()):
@@ -269,6 +267,6 @@ def test_A_66_in_pages_and_after_a_restart(more: str, restart: bool) -> None:
         assert len(frames) <= 2
         for frame in frames:
             got += frame.body.decode()
-            life.write(other, "ACK", f"id:{frame.header('ack')}")
+            life.settle("other", frame)
     assert got == "12345678"
     assert [frame.body for frame in chooser.collect()] == [b"9"]

@@ -7,7 +7,6 @@ import pytest
 from tests.kit.bench import Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
-from tests.kit.replays import Stage
 from tests.queues.outcomes import refused, shown
 
 pytestmark = pytest.mark.wire
@@ -93,15 +92,15 @@ def test_A_07_A_59_an_acknowledgement_makes_room_for_the_next(cut: bool, ack: st
 
 def test_A_09_what_is_done_is_done_after_a_restart() -> None:
     life = Life(EACH_10)
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for body in "abc":
-        life.send(producer, body)
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", "max-backlog:2")
+        life.send(body)
+    life.subscribe("reader", "max-backlog:2")
     first, second = reader.collect()
-    life.write(reader, "ACK", f"id:{first.header('ack')}")
+    life.settle("reader", first)
     assert second.body == b"b"
     life = life.again()
-    assert life.read(life.client()) == ["b", "c"]
+    assert life.read() == ["b", "c"]
 
 
 def test_A_64_acknowledgements_in_any_order(cut: bool) -> None:
@@ -277,7 +276,7 @@ def test_A_36_a_tie_goes_to_the_first(cut: bool) -> None:
 
 def test_A_67_a_new_backlog_alone_begins_nothing_anew() -> None:
     """The consumer reads on behind what it does not want, however much that is."""
-    durable = Stage("leasing='sublet' max-per-subscription-backlog='9'", retained=False)
+    durable = Life("leasing='sublet' max-per-subscription-backlog='9'")
     for number in "2" * 50 + "111":
         durable.send(number, headers=(f"number:{number}",))
     durable.subscribe("c1", SOME, "max-backlog:1", "selector:number = '1'")

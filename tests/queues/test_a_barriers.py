@@ -447,37 +447,37 @@ def test_A_65_a_browser_sees_nothing_behind_a_barrier(cut: bool) -> None:
 def test_A_50_a_restart_in_the_middle() -> None:
     """What was acknowledged is done; the rest is in its order, and waits as before."""
     life = Life(BARRIER)
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for body in "12B3C4":
-        life.send(producer, body, *([IS_BARRIER] if body in "BC" else []))
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", MANY)
+        life.send(body, headers=(IS_BARRIER,) if body in "BC" else ())
+    life.subscribe("reader", MANY)
     first, second = reader.collect()
-    life.write(reader, "ACK", f"id:{first.header('ack')}")
+    life.settle("reader", first)
     assert second.body == b"2"
     life = life.again()
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", MANY)
+    reader = life.client("reader")
+    life.subscribe("reader", MANY)
     got = ""
     while frames := list(reader.collect()):
         reader.collect().clear()
         got += shown(frames)
         for frame in frames:
             if frame.header("ack"):
-                life.write(reader, "ACK", f"id:{frame.header('ack')}")
+                life.settle("reader", frame)
     assert got == "2B3C4"
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.count() == 0
     life = life.again()
-    assert life.broker.broker.queues["q"].message_count == 0, "barriers do not come again"
+    assert life.count() == 0, "barriers do not come again"
 
 
 def test_A_50_it_goes_out_when_no_crash_can_undo_what_came_before() -> None:
     """As long as the ACK of an earlier message is not on the disk, a crash would bring that one behind the barrier."""
     life = Life(BARRIER)
-    producer, reader, other = life.client(), life.client(), life.client()
+    producer, reader, other = life.client("producer"), life.client("reader"), life.client("other")
     for body in "1B":
-        life.send(producer, body, *([IS_BARRIER] if body == "B" else []))
-    for client in (reader, other):
-        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", MANY)
+        life.send(body, headers=(IS_BARRIER,) if body == "B" else ())
+    for name in ("reader", "other"):
+        life.subscribe(name, MANY)
     (one,) = reader.collect()
     reader.collect().clear()
     life.broker.together = True  # two clients send something, so the turn does not write by itself
@@ -485,7 +485,7 @@ def test_A_50_it_goes_out_when_no_crash_can_undo_what_came_before() -> None:
     producer.send(b"SEND\ndestination:/queue/other\npersistent:true\n\n\0")
     life.broker.together = False
     life.broker.settle()
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.count() == 0
     assert [list(client.collect()) for client in (reader, other)] == [[], []], "nothing was written"
     life.broker.drain()
     assert [shown(list(client.collect())) for client in (reader, other)] == ["B", "B"]
@@ -493,15 +493,15 @@ def test_A_50_it_goes_out_when_no_crash_can_undo_what_came_before() -> None:
 
 def test_A_50_one_that_waits_for_another_attempt_holds_it_after_a_restart_too() -> None:
     life = Life(BARRIER, settings="<redelivery-delay>5000</redelivery-delay>")
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for body in "1B2":
-        life.send(producer, body, *([IS_BARRIER] if body == "B" else []))
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", MANY)
+        life.send(body, headers=(IS_BARRIER,) if body == "B" else ())
+    life.subscribe("reader", MANY)
     (frame,) = reader.collect()
-    life.write(reader, "NACK", f"id:{frame.header('ack')}")
+    life.settle("reader", frame, "NACK")
     life = life.again()
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", MANY)
+    reader = life.client("reader")
+    life.subscribe("reader", MANY)
     assert reader.collect() == []
     life.broker.advance(5000)
     (frame,) = reader.collect()
@@ -514,33 +514,27 @@ def test_A_50_in_pages_too(more: str, restart: bool) -> None:
     """It is found when it is read, in order, also by consumers that choose."""
     pages = "<page-size-bytes>300</page-size-bytes>" + ("" if more else "<max-size-messages>2</max-size-messages>")
     life = Life(f"{BARRIER} {more}", settings=pages)
-    producer = life.client()
     for body in "1234B567C89":
-        life.send(producer, body, f"n:{body}", *([IS_BARRIER] if body in "BC" else []))
-    assert life.broker.broker.queues["q"].contents.paged.count > 5
+        life.send(body, headers=(f"n:{body}", *([IS_BARRIER] if body in "BC" else [])))
+    assert life.queue().contents.paged.count > 5
     if restart:
         life = life.again()
-    chooser, other = life.client(), life.client()
     wishes = {"chooser": "selector:n IN ('B', 'C', '5', '9')", "other": "selector:n <> '5' AND n <> '9'"}
-    clients = {"chooser": chooser, "other": other}
-    for name, client in clients.items():
-        life.write(
-            client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", "max-backlog:2", wishes[name]
-        )
+    for name, wish in wishes.items():
+        life.subscribe(name, "max-backlog:2", wish)
     got = {"chooser": "", "other": ""}
     order = ""
     for _ in range(30):
-        for name, client in clients.items():
-            frames = list(client.collect())
-            client.collect().clear()
+        for name in wishes:
+            frames = life.frames(name)
             got[name] += shown(frames)
             order += shown(frames)
             for frame in frames:
                 if frame.header("ack"):
-                    life.write(client, "ACK", f"id:{frame.header('ack')}")
+                    life.settle(name, frame)
     assert got == {"chooser": "B5C9", "other": "1234B67C8"}
     assert order.index("4") < order.index("B") < order.index("5") < order.index("C")
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.count() == 0
 
 
 def test_A_50_A_66_purge_and_delete_take_all(cut: bool) -> None:

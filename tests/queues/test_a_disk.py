@@ -44,44 +44,42 @@ COUNT = 60
 )
 def test_A_48_the_queue_keeps_its_first_messages_in_memory(attributes: str, most: int) -> None:
     life = Life(attributes)
-    client = life.client()
+    client = life.client("client")
     sends = "".join(f"SEND\ndestination:/queue/q\n\n{number}\0" for number in range(FILE_BACKED_DEPTH + 20))
     client.send(sends.encode())
     life.broker.drain()
-    queue = life.broker.broker.queues["q"]
+    queue = life.queue()
     assert queue.message_count == FILE_BACKED_DEPTH + 20
     assert queue.message_count - queue.contents.paged.count == most
 
 
 def test_A_48_in_bytes_it_has_no_other_limit() -> None:
     life = Life(f"{BACKED} max-depth-bytes='2000'")
-    client = life.client()
     for number in range(10):
-        life.send(client, f"{number}{BODY}")
-    queue = life.broker.broker.queues["q"]
+        life.send(f"{number}{BODY}")
+    queue = life.queue()
     assert (queue.message_count, queue.contents.paged.count) == (10, 6)
 
 
 def test_A_48_the_order_and_who_holds_what_are_as_without() -> None:
     """A lease that ends sends its message back to its place, before those in pages; a restart keeps the attempt."""
     life = Life(FEW, settings=SMALL_PAGES)
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for number in range(COUNT):
-        life.send(producer, str(number))
+        life.send(str(number))
     life.write(
-        reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", AHEAD, "max-backlog:9",
+        "reader", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", AHEAD, "max-backlog:9",
     )  # fmt: skip
     assert [each.body for each in reader.collect()] == [b"%d" % number for number in range(9)]
     reader.collect().clear()
     life.broker.advance(1000)
     again = reader.collect()
     assert [(each.body, each.header("delivery-count")) for each in again] == [(b"%d" % n, "2") for n in range(9)]
-    life.write(reader, "ACK", f"id:{again[4].header('ack')}")
+    life.write("reader", "ACK", f"id:{again[4].header('ack')}")
     rest = [str(number) for number in range(COUNT) if number != 4]
-    reader.drop()
-    life.broker.drain()
+    life.lose("reader")
     life = life.again()
-    assert life.read(life.client()) == rest
+    assert life.read() == rest
 
 
 # ---- memory for each message ---------------------------------------------------------------------
@@ -178,34 +176,34 @@ def life() -> Life:
     vain; its journal has several segments. The tests begin the next life on copies of its disk.
     """
     life = Life(FEW, settings=SMALL_PAGES, more=OTHER, archive=Archive())
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for number in range(COUNT):
-        life.send(producer, f"{number}")
+        life.send(f"{number}")
     for _ in range(400):
-        life.send(producer, BODY, to="other")
+        life.send(BODY, to="/queue/other")
     life.write(
-        reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", AHEAD, "max-backlog:9",
+        "reader", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", AHEAD, "max-backlog:9",
     )  # fmt: skip
     frames = list(reader.collect())
     for place in (1, 7, 3):
-        life.write(reader, "ACK", f"id:{frames[place].header('ack')}")
-    life.write(reader, "NACK", f"id:{frames[5].header('ack')}")
+        life.write("reader", "ACK", f"id:{frames[place].header('ack')}")
+    life.write("reader", "NACK", f"id:{frames[5].header('ack')}")
     life.broker.drain()
     return life
 
 
 def told(life: Life) -> list[tuple[str, str | None, str | None]]:
     """All that a new life of the broker delivers of the queue, after its counts."""
-    queue = life.broker.broker.queues["q"]
-    counts = str((queue.message_count, life.broker.broker.queues["other"].message_count))
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", AHEAD)
+    queue = life.queue()
+    counts = str((queue.message_count, life.count("other")))
+    reader = life.client("reader")
+    life.subscribe("reader", AHEAD)
     seen: list[tuple[str, str | None, str | None]] = [(counts, None, None)]
     while frames := list(reader.collect()):
         reader.collect().clear()
         for each in frames:
             seen.append((each.body.decode(), each.header("redelivered"), each.header("delivery-count")))
-            life.write(reader, "ACK", f"id:{each.header('ack')}")
+            life.settle("reader", each)
     return seen
 
 

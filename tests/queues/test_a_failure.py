@@ -95,13 +95,13 @@ def test_A_45_in_a_transaction(cut: bool, end: str, expected: tuple[int, int, in
 
 def test_A_45_after_a_restart_it_is_where_it_went() -> None:
     life = Life("", settings=SETTINGS, more=TARGETS)
-    producer, reader = life.client(), life.client()
-    life.send(producer, "a")
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+    reader = life.client("reader")
+    life.send("a")
+    life.subscribe("reader")
     (frame,) = reader.collect()
-    life.write(reader, "ACK", f"id:{frame.header('ack')}", "options:expire")
+    life.write("reader", "ACK", f"id:{frame.header('ack')}", "options:expire")
     life = life.again()
-    queues = life.broker.broker.queues
+    queues = life.core.queues
     assert [queues[name].message_count for name in ("q", "over", "dead")] == [0, 1, 0]
 
 
@@ -186,11 +186,11 @@ def test_A_20_what_was_not_sent_is_no_delivery(cut: bool) -> None:
 
 def test_A_20_the_count_does_not_survive_a_restart() -> None:
     life = Life("max-deliveries='2'", settings=SETTINGS, more=TARGETS)
-    life.send(life.client(), "a")
+    life.send("a")
     for _ in range(3):
-        assert life.read(life.client(), count_max=1) == ["a"]
+        assert life.read("taker", count_max=1) == ["a"]
         life = life.again()
-    assert life.broker.broker.queues["dead"].message_count == 0
+    assert life.count("dead") == 0
 
 
 @pytest.mark.parametrize("option", ["", "options:cancel"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.bench import FLAT
-from tests.kit.replays import Stage, bookmarks
+from tests.kit.crash.retained import Archive
+from tests.kit.life import Life
+from tests.kit.replays import bookmarks
 
 pytestmark = pytest.mark.wire
 
@@ -15,7 +17,7 @@ HEADS = ("headers-only:true", "max-backlog:9")
 
 @pytest.mark.parametrize("attributes", ["", LEASED])
 def test_all_but_the_body(attributes: str) -> None:
-    bench = Stage(attributes, retained=False)
+    bench = Life(attributes)
     bench.write("p", "SEND", "destination:/queue/q", "persistent:true", "colour:red", "body-size:9", body="hello")
     bench.subscribe("whole", FLAT, "max-backlog:9")
     (whole,) = bench.messages("whole")
@@ -33,7 +35,7 @@ def test_all_but_the_body(attributes: str) -> None:
 
 
 def test_others_get_the_body() -> None:
-    bench = Stage(LEASED, retained=False)
+    bench = Life(LEASED)
     bench.send(*"ab")
     bench.subscribe("heads", FLAT, "headers-only:true", "max-backlog:1")
     bench.subscribe("whole", FLAT, "max-backlog:9")
@@ -46,16 +48,12 @@ def test_others_get_the_body() -> None:
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_the_window_counts_what_is_sent(attributes: str, version: str) -> None:
     """A frame is as long as it is taken to be, in every version."""
-    bench = Stage(attributes, retained=False)
-    client = bench.life.broker.connect()
-    bench.life.write(client, "CONNECT", f"accept-version:{version}", "host:x")
-    client.collect().clear()
+    bench = Life(attributes)
+    client = bench.client("c", version=version)
     client.transport.taken.clear()
     for body in ("", "x" * 5000):
         bench.write("p", "SEND", "destination:/queue/q", "persistent:true", "a:b", body=body)
-    bench.life.write(
-        client, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", "headers-only:true", "max-backlog:9", FLAT
-    )
+    bench.subscribe("c", "headers-only:true", "max-backlog:9", FLAT, ack="client")
     (consumer,) = bench.queue().distribution.consumers
     sizes = [consumer.weigh(entry.message) for entry in consumer.held.values()]
     written = bytes(client.transport.taken)
@@ -65,7 +63,7 @@ def test_the_window_counts_what_is_sent(attributes: str, version: str) -> None:
 
 
 def test_a_browser_may_ask_for_it() -> None:
-    bench = Stage("", retained=False)
+    bench = Life("")
     bench.send("a")
     bench.subscribe("c1", FLAT, "browser:true", "headers-only:true", ack="auto")
     (frame,) = bench.messages("c1")
@@ -76,7 +74,7 @@ def test_a_browser_may_ask_for_it() -> None:
     ("attributes", "ack"), [("", "auto"), ("delivery-semantics='at-most-once'", "client-individual")]
 )
 def test_nobody_loses_a_body(attributes: str, ack: str) -> None:
-    bench = Stage(attributes, retained=False)
+    bench = Life(attributes)
     bench.send("a")
     bench.subscribe("c1", FLAT, "headers-only:true", ack=ack)
     assert "would lose the bodies of messages" in (bench.error("c1").header("message") or "")
@@ -86,14 +84,14 @@ def test_nobody_loses_a_body(attributes: str, ack: str) -> None:
 
 
 def test_a_refused_subscription_leaves_no_queue() -> None:
-    bench = Stage("", retained=False)
+    bench = Life("")
     bench.write("c1", "SUBSCRIBE", "id:1", "destination:/topic/t", "headers-only:true")
     assert "headers-only" in (bench.error("c1").header("message") or "")
     assert list(bench.core.queues) == ["q"]
 
 
 def test_it_stays_as_it_is() -> None:
-    bench = Stage(LEASED, retained=False)
+    bench = Life(LEASED)
     bench.subscribe("c1", FLAT, *HEADS)
     bench.subscribe("c1", FLAT, "max-backlog:3", "replace:true")
     assert "headers-only was true and cannot become false" in (bench.error("c1").header("message") or "")
@@ -104,7 +102,7 @@ def test_it_stays_as_it_is() -> None:
 
 
 def test_a_replay_without_bodies() -> None:
-    stage = Stage()
+    stage = Life(archive=Archive())
     stage.send("hello", "you")
     stage.replay("heads", "EPOCH", "headers-only:true")
     frames = stage.messages("heads")

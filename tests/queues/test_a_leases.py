@@ -278,13 +278,13 @@ def test_A_19_with_auto_there_is_no_lease(cut: bool) -> None:
 def test_A_09_leases_do_not_survive_a_restart() -> None:
     """Nobody holds anything then; what was leased is there at once, in its old order."""
     life = Life("lease-period='1h' max-per-subscription-backlog='9'")
-    producer, holder = life.client(), life.client()
+    holder = life.client("holder")
     for body in "abc":
-        life.send(producer, body)
-    life.write(holder, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual", "max-backlog:2")
+        life.send(body)
+    life.subscribe("holder", "max-backlog:2")
     assert [frame.body for frame in holder.collect()] == [b"a", b"b"]
     life = life.again()
-    assert life.read(life.client()) == ["a", "b", "c"]
+    assert life.read() == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("attributes", ["lease-period='0'", "lease-period='366d'", "lease-period='1w'"])

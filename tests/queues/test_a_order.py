@@ -113,25 +113,24 @@ def test_A_56_A_57_it_counts_when_the_message_comes_back(cut: bool, command: str
 
 def test_A_55_after_a_restart_the_time_runs_from_the_arrival() -> None:
     life = Life("expiration='1m'")
-    life.send(life.client(), "a")
+    life.send("a")
     life.broker.advance(30_000)
     life = life.again()  # its clock begins where that of the first life did
     life.broker.advance(59_999)
-    assert life.broker.broker.queues["q"].message_count == 1
+    assert life.count() == 1
     life.broker.advance(1)
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.count() == 0
 
 
 def test_A_55_in_pages_too() -> None:
     """Each page is read once to know when its messages expire; the rounds look for them."""
     settings = "<max-size-messages>1</max-size-messages><page-size-bytes>300</page-size-bytes>"
     life = Life("expiration='500'", settings=settings)
-    producer = life.client()
     for body in "abcdef":
-        life.send(producer, body)
-    assert life.broker.broker.queues["q"].contents.paged.count == 5
+        life.send(body)
+    assert life.queue().contents.paged.count == 5
     life = life.again()
-    queue = life.broker.broker.queues["q"]
+    queue = life.queue()
     for duration_ms, left in ((499, 6), (1, 0)):
         life.broker.loop.advance(duration_ms)
         queue.expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
@@ -228,11 +227,10 @@ def test_A_49_after_a_restart_and_from_pages() -> None:
     """It depends on the message alone. A message in a page is ordered once it is in memory: 7 was sent before that."""
     for settings, expected in (("", "97211"), ("<max-size-messages>2</max-size-messages>", "79211")):
         life = Life(RANK, settings=settings)
-        producer = life.client()
         for rank in (2, 7, 1, 9, 1):
-            life.send(producer, str(rank), f"rank:{rank}")
+            life.send(str(rank), headers=(f"rank:{rank}",))
         life = life.again()
-        assert life.read(life.client()) == list(expected)
+        assert life.read() == list(expected)
 
 
 def test_A_49_it_goes_with_no_other_order() -> None:

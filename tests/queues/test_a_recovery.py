@@ -73,7 +73,7 @@ def test_A_61_a_new_queue_begins_at_its_recovery_point(point: str, bodies: list[
     past = Past(DESK)
     past.send("a")
     past.advance(5000)
-    second = datetime.fromtimestamp(past.life.broker.loop.now_ms / 1000, UTC)
+    second = datetime.fromtimestamp(past.broker.loop.now_ms / 1000, UTC)
     past.send("b", "c")
     first, _, last = past.offsets("orders.eu")
     text = point.format(first=first, last=last, second_time=f"{second:%Y%m%dT%H%M%SZ}")
@@ -120,7 +120,7 @@ def test_A_63_a_queue_that_begins_at_a_time_in_a_pass_with_others() -> None:
     past = Past(DESK)
     past.send("a")
     past.advance(5000)
-    second = datetime.fromtimestamp(past.life.broker.loop.now_ms / 1000, UTC)
+    second = datetime.fromtimestamp(past.broker.loop.now_ms / 1000, UTC)
     past.send("b")
     late = over(f"recovery-point='{second:%Y%m%dT%H%M%SZ}'", "late")
     now = past.then(DESK, over(), late)
@@ -242,7 +242,7 @@ def test_A_61_a_restart_goes_on_where_the_queue_had_got(monkeypatch: pytest.Monk
         for number in range(40):
             now.send(f"{number} " + "x" * 4000, to="/queue/elsewhere")
         assert now.take("elsewhere")
-        now.life.broker.advance(60_000)
+        now.broker.advance(60_000)
     taken += now.take("work")
     assert taken == [*[f"h{number}" for number in range(30)], "live"]
 
@@ -289,9 +289,9 @@ def test_A_61_a_turn_has_time_for_others(monkeypatch: pytest.MonkeyPatch) -> Non
         run(turns, units, now_ms)
         placed.append(broker.records.last_lsn - before)
 
-    past.life.broker.drain()
+    past.broker.drain()
     monkeypatch.setattr(ReplayTurns, "run", counted)
-    disk, archive = past.life.disk, past.archive
+    disk, archive = past.disk, past.archive
     journal = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=10, retains=True)
     config = configuration(RETAINED + addresses(DESK, over()))
     broker = Incarnation(config, SimStore(disk, journal, archive), Projection(10), 1_000_000)
@@ -406,9 +406,9 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
         over(f"recovery-point='{first}'", "fourth", "orders.#", "orders.eu"),
     )  # fmt: skip
     assert [now.count(name) for name in names] == [20, 20, 39]
-    files = now.archive.files(now.life.disk).values()
-    assert now.life.broker.log_files is not None
-    assert now.life.broker.log_files.read_bytes < 1.1 * sum(len(data.rstrip(b"\0")) for data in files)
+    files = now.archive.files(now.disk).values()
+    assert now.broker.log_files is not None
+    assert now.broker.log_files.read_bytes < 1.1 * sum(len(data.rstrip(b"\0")) for data in files)
 
 
 def test_A_15_a_body_of_the_past_is_there_once() -> None:
@@ -418,7 +418,7 @@ def test_A_15_a_body_of_the_past_is_there_once() -> None:
     assert len(past.take("desk", 1)) == 1
     now = past.then(DESK, over(), over("", "second"))
     for life in (now, now.then(DESK, over(), over("", "second"))):
-        account = life.life.broker.broker.memory.account
+        account = life.core.memory.account
         assert account.message_count == 2
         assert account.size_bytes < 3000
         assert [life.count(name) for name in ("desk", "work", "second")] == [1, 2, 2]

@@ -7,7 +7,9 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.bench import FLAT
-from tests.kit.replays import QUEUE, Stage, bookmarks
+from tests.kit.crash.retained import Archive
+from tests.kit.life import Life
+from tests.kit.replays import QUEUE, bookmarks
 from tests.queues.test_a_acknowledging import MANY, STRICT, SUBLET, held
 
 pytestmark = pytest.mark.wire
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.wire
 PAGING = "<max-size-messages>2</max-size-messages><address-full-policy>PAGE</address-full-policy>"
 
 
-def told(bench: Stage, name: str) -> tuple[str | None, str | None]:
+def told(bench: Life, name: str) -> tuple[str | None, str | None]:
     """What the RECEIPT of the last ACK says: the bookmarks that are still there, and how many messages nobody has."""
     (frame,) = bench.frames(name)
     assert frame.command == "RECEIPT"
@@ -23,7 +25,7 @@ def told(bench: Stage, name: str) -> tuple[str | None, str | None]:
 
 
 def test_A_39_the_receipt_tells_what_is_left() -> None:
-    bench = Stage(SUBLET, retained=False)
+    bench = Life(SUBLET)
     bench.send(*"abcd")
     bench.subscribe("c1", FLAT, "max-backlog:2")
     (first, _) = bookmarks(bench.messages("c1"))
@@ -36,7 +38,7 @@ def test_A_39_the_receipt_tells_what_is_left() -> None:
 
 
 def test_A_39_A_41_the_receipt_tells_what_others_need_not_give() -> None:
-    bench = Stage(STRICT, retained=False)
+    bench = Life(STRICT)
     first, second, third = bookmarks(held(bench, "abc"))
     bench.write("c2", "ACK", QUEUE, f"bookmarks:{third},{first}", "receipt:r")
     assert told(bench, "c2") == (f"{third},{first}", "0")
@@ -49,7 +51,7 @@ def test_A_39_A_41_the_receipt_tells_what_others_need_not_give() -> None:
 
 
 def test_A_39_the_receipt_tells_what_a_transaction_has() -> None:
-    bench = Stage(SUBLET, retained=False)
+    bench = Life(SUBLET)
     (mark,) = bookmarks(held(bench, "a"))
     bench.write("c1", "BEGIN", "transaction:t")
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{mark}", "transaction:t", "receipt:r")
@@ -62,7 +64,7 @@ def test_A_39_the_receipt_tells_what_a_transaction_has() -> None:
 
 
 def test_A_39_A_66_the_receipt_tells_what_waits_for_its_page() -> None:
-    bench = Stage(SUBLET, settings=PAGING)
+    bench = Life(SUBLET, settings=PAGING, archive=Archive())
     marks = bookmarks(held(bench, "abcdef"))
     bench = bench.again()
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[0]},{marks[4]}", "receipt:r")
@@ -75,7 +77,7 @@ def test_A_39_A_66_the_receipt_tells_what_waits_for_its_page() -> None:
 
 @pytest.mark.parametrize("frame", [("NACK",), ("ACK", "options:cancel")])
 def test_A_39_A_42_of_a_cancel_it_tells_nothing(frame: tuple[str, ...]) -> None:
-    bench = Stage(SUBLET, retained=False)
+    bench = Life(SUBLET)
     (mark,) = bookmarks(held(bench, "a"))
     command, *options = frame
     bench.write("c2", command, QUEUE, f"bookmarks:{mark}", *options, "receipt:r")

@@ -12,7 +12,7 @@ from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
 from tests.kit.crash.retained import Archive
 from tests.kit.life import Life
-from tests.kit.replays import QUEUE, Stage, bookmarks, stage, timed
+from tests.kit.replays import QUEUE, bookmarks, stage, timed
 
 pytestmark = pytest.mark.wire
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.wire
 
 def test_A_13_everything_again_though_all_is_acknowledged(cut: bool) -> None:
     here = stage(cut, "a", "b", "c")
-    assert here.life.read(here.client("consumer")) == ["a", "b", "c"]
+    assert here.read("consumer") == ["a", "b", "c"]
     here.replay("c1", "EPOCH")
     assert here.got("c1") == ["a", "b", "c"]
     assert here.count("q") == 0
@@ -36,7 +36,7 @@ def test_A_13_the_queue_stays_as_it_is(cut: bool) -> None:
         here.replay(name, "EPOCH", f"ack:{ack}")
         assert here.got(name) == ["a", "b"]
     assert (queue.message_count, queue.consumer_count, queue.contents.counters.held_count) == (2, 0, 0)
-    assert here.life.read(here.client("consumer")) == ["a", "b"]
+    assert here.read("consumer") == ["a", "b"]
 
 
 def test_A_13_then_what_is_published(cut: bool) -> None:
@@ -60,7 +60,7 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
     here = stage(cut)
     here.send("unrouted", to="/topic/news")
     here.send("gone", to="/queue/brief")
-    assert here.life.read(here.client("consumer")) == []
+    assert here.read("consumer") == []
     here.write("consumer", "SUBSCRIBE", "id:2", "destination:/queue/brief", "ack:auto")
     here.write("consumer", "UNSUBSCRIBE", "id:2")
     here.advance(120_000)
@@ -72,15 +72,15 @@ def test_A_13_an_address_without_queues_and_one_that_is_gone(cut: bool) -> None:
 
 def test_A_13_only_what_is_durable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a crash may undo, neither by a replay that follows nor by one that begins now."""
-    here = Stage()
-    committer = here.life.broker.committer
+    here = Life(archive=Archive())
+    committer = here.broker.committer
     monkeypatch.setattr(committer, "run_now", committer.submit)  # the disk does nothing before it is told to
     here.replay("c1", "EPOCH")
     producer, late = here.client("producer"), here.client("c2")
     producer.send(f"SEND\n{QUEUE}\npersistent:true\nreceipt:r\n\na\0".encode())
     late.send(f"SUBSCRIBE\nid:1\n{QUEUE}\nbookmark:EPOCH\n\n\0".encode())
     assert [here.frames(name) for name in ("producer", "c1", "c2")] == [[], [], []]
-    here.life.broker.drain()
+    here.broker.drain()
     assert [frame.command for frame in here.frames("producer")] == ["RECEIPT"]
     assert (here.got("c1"), here.got("c2")) == (["a"], ["a"])
 
@@ -109,7 +109,7 @@ def test_A_13_a_transaction_in_order(cut: bool) -> None:
 
 def test_A_13_a_transaction_larger_than_a_slice(cut: bool) -> None:
     """Its record is not read as a whole."""
-    here = Stage()
+    here = Life(archive=Archive())
     bodies = [f"{number:03}" + "x" * 9000 for number in range(60)]
     here.replay("c1", "EPOCH")
     here.write("producer", "BEGIN", "transaction:t")
@@ -124,7 +124,11 @@ def test_A_13_a_transaction_larger_than_a_slice(cut: bool) -> None:
 
 
 def test_A_13_messages_in_pages(cut: bool) -> None:
-    here = Stage(cut=cut, settings="<max-size-bytes>2000</max-size-bytes><page-size-bytes>2000</page-size-bytes>")
+    here = Life(
+        cut=cut,
+        settings="<max-size-bytes>2000</max-size-bytes><page-size-bytes>2000</page-size-bytes>",
+        archive=Archive(),
+    )
     bodies = [f"{number}" + "x" * 300 for number in range(20)]
     here.send(*bodies[:10])
     here.replay("c1", "EPOCH")
@@ -135,12 +139,12 @@ def test_A_13_messages_in_pages(cut: bool) -> None:
 
 def test_A_13_large_bodies(cut: bool) -> None:
     """Also those that no queue needs any more, as long as the log has them; a header tells of others."""
-    here = Stage()
+    here = Life(archive=Archive())
     large = "large" * 40_000
     here.send("a", large, "b")
     here.replay("c1", "EPOCH")
     assert here.got("c1") == ["a", large, "b"]
-    assert here.life.read(here.client("consumer")) == ["a", large, "b"]
+    assert here.read("consumer") == ["a", large, "b"]
     here.advance(1)
     here.replay("c2", "EPOCH", "completed:true")
     first, second, third, completed = here.messages("c2")
@@ -151,7 +155,7 @@ def test_A_13_large_bodies(cut: bool) -> None:
 
 def test_A_13_copies_of_compaction_are_not_shown_twice(cut: bool) -> None:
     here = stage(cut, "a")
-    journal = here.life.broker.journal
+    journal = here.broker.journal
     journal.write_again([kept for segment in journal.segments for kept in segment.live.values()])
     here.send("b")
     here.replay("c1", "EPOCH")
@@ -159,10 +163,10 @@ def test_A_13_copies_of_compaction_are_not_shown_twice(cut: bool) -> None:
 
 
 def test_A_13_across_segments(cut: bool) -> None:
-    here = Stage()
+    here = Life(archive=Archive())
     bodies = [f"{number:03}" + "x" * 3000 for number in range(80)]
     here.send(*bodies[:40])
-    here.life.read(here.client("consumer"))
+    here.read("consumer")
     assert len(here.archive.retired) > 0
     here.replay("c1", "EPOCH")
     here.send(*bodies[40:])
@@ -195,7 +199,7 @@ VIEWS = """<addresses>
 
 def test_A_13_a_view(cut: bool) -> None:
     """All that is published to the addresses under it, in the order of the log."""
-    here = Stage(life=Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here = Life("", core=VIEWS, archive=Archive(), instead="", cut=cut)
     here.send("a", to="/topic/orders.eu")
     here.send("b", to="/topic/orders.us.ny")
     here.send("other", to="/topic/orders.asia")
@@ -218,7 +222,7 @@ SECURED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"
 
 def test_A_13_it_needs_the_permission_to_consume(cut: bool) -> None:
     """Of the address; of a view, that of its own address."""
-    here = Stage(life=Life("", core=VIEWS, archive=Archive(), instead=""), cut=cut)
+    here = Life("", core=VIEWS, archive=Archive(), instead="", cut=cut)
     here.send("a", to="/topic/orders.eu")
     authorizer = Authorizer(loads(SECURED), lambda *_: None)
     for name, role, destination, is_allowed in (
@@ -245,8 +249,8 @@ def test_A_13_what_became_of_a_message_does_not_matter(cut: bool) -> None:
     <address name="q"><anycast><queue name="q"/></anycast></address></addresses>
     <address-settings><address-setting match="q"><dead-letter-address>dead</dead-letter-address>
     <max-delivery-attempts>1</max-delivery-attempts></address-setting></address-settings>"""
-    here = Stage(life=Life("", core=rows, archive=Archive(), instead=""), cut=cut)
-    here.send("expired", headers=(f"expires:{here.life.broker.loop.now_ms + 1000}",))
+    here = Life("", core=rows, archive=Archive(), instead="", cut=cut)
+    here.send("expired", headers=(f"expires:{here.broker.loop.now_ms + 1000}",))
     here.advance(60_000)
     here.send("later", headers=("AMQ_SCHEDULED_DELAY:1000000",))
     here.send("failed")
@@ -351,7 +355,7 @@ def test_A_13_now_is_when_the_frame_arrives() -> None:
     frames = [("SEND", *lines), ("SUBSCRIBE", "id:1", QUEUE, "bookmark:NOW"), ("SEND", *lines)]
     client.send("".join("\n".join(frame) + f"\n\n{frame[0]}\0" if frame[0] == "SEND" else "\n".join(frame) + "\n\n\0"
                         for frame in frames).encode())  # fmt: skip
-    here.life.broker.drain()
+    here.broker.drain()
     assert here.got("c1") == ["SEND"]
     assert len(here.offsets()) == 3
 
@@ -443,7 +447,7 @@ def test_A_13_a_time_is_found_after_a_restart(cut: bool) -> None:
 def test_A_13_a_range_ends_when_its_time_is_over(cut: bool) -> None:
     """Although nothing is published then."""
     here = stage(cut, "a")
-    end_ms = (here.life.broker.loop.clock_ms() // 1000 + 10) * 1000
+    end_ms = (here.broker.loop.clock_ms() // 1000 + 10) * 1000
     here.replay("c1", f"[EPOCH:{moment(end_ms)}]", "completed:true")
     here.advance(1000)
     here.send("b")
@@ -477,12 +481,12 @@ def test_A_13_what_is_no_bookmark(cut: bool, bookmark: str, reason: str) -> None
 # ---- what is removed -----------------------------------------------------------------------------
 
 
-def worn(count: int = 60) -> tuple[Stage, list[str]]:
+def worn(count: int = 60) -> tuple[Life, list[str]]:
     """A log of several segments, most of them retained."""
-    here = Stage()
+    here = Life(archive=Archive())
     bodies = [f"{number:03}" + "x" * 3000 for number in range(count)]
     here.send(*bodies)
-    here.life.read(here.client("consumer"))
+    here.read("consumer")
     here.frames("consumer")
     assert len(here.archive.retired) >= 2
     return here, bodies

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.bench import Bench
-from tests.kit.replays import QUEUE, Stage, stage, timed
+from tests.kit.crash.retained import Archive
+from tests.kit.life import Life
+from tests.kit.replays import QUEUE, stage, timed
 
 pytestmark = pytest.mark.wire
 
@@ -31,7 +33,7 @@ def test_A_13_completed_is_told_once_and_only_on_request(cut: bool) -> None:
 
 def test_A_13_completed_is_not_told_too_early(cut: bool) -> None:
     """What another replay has read when it was the end of the log, and is still in memory, is no end now."""
-    here = Stage(cut=cut)
+    here = Life(archive=Archive(), cut=cut)
     here.replay("c1", "EPOCH")
     for body in ("a", "b", "c"):
         here.send(body)
@@ -63,7 +65,7 @@ def test_A_13_so_many_messages_in_a_second(cut: bool) -> None:
 
 
 def test_A_13_so_many_bytes_in_a_second() -> None:
-    here = Stage()
+    here = Life(archive=Archive())
     here.send(*["x" * 10_000] * 20)
     here.replay("c1", "EPOCH", "rate:100KB")
     count = 0
@@ -103,7 +105,7 @@ def test_A_13_the_wall_clock_does_not_matter_to_a_rate(cut: bool) -> None:
     here = stage(cut, "a", "b")
     here.replay("c1", "EPOCH", "rate:1")
     assert here.got("c1") == ["a"]
-    here.life.broker.loop.ahead_ms += 3_600_000
+    here.broker.loop.ahead_ms += 3_600_000
     here.core.clock.set_ahead(here.core.clock.shift_ms + 3_600_000)
     here.advance(999)
     assert here.got("c1") == []
@@ -132,7 +134,7 @@ def test_A_13_what_is_no_rate(cut: bool, headers: tuple[str, ...], reason: str) 
 # ---- pause and resume ----------------------------------------------------------------------------
 
 
-def change(here: Stage, name: str, *headers: str, id: str = "1") -> None:
+def change(here: Life, name: str, *headers: str, id: str = "1") -> None:
     """A SUBSCRIBE that changes a replay."""
     here.write(name, "SUBSCRIBE", f"id:{id}", QUEUE, *headers)
 
@@ -153,14 +155,14 @@ def test_A_13_pause_keeps_the_place(cut: bool) -> None:
 
 
 def test_A_13_nothing_comes_behind_the_receipt_of_a_pause() -> None:
-    here = Stage()
+    here = Life(archive=Archive())
     here.send(*["x" * 3000] * 200)
     client = here.client("c1")
     client.stall()
     here.replay("c1", "EPOCH")
     change(here, "c1", "pause:true", "receipt:r")
     client.read_again()
-    here.life.broker.drain()
+    here.broker.drain()
     frames = here.frames("c1")
     assert [frame.command for frame in frames] == ["MESSAGE"] * (len(frames) - 1) + ["RECEIPT"]
     assert len(frames) < 200
@@ -281,7 +283,7 @@ def test_A_13_ack_and_nack_do_nothing(cut: bool) -> None:
     assert [other.header("ack") for other in others] == [None] * 3
     here.write("c1", "ACK", f"id:{others[0].header('message-id')}", "receipt:5")
     assert [frame.command for frame in here.frames("c1")] == ["RECEIPT"] * 5
-    assert here.life.read(here.client("consumer")) == ["a", "b", "c"]
+    assert here.read("consumer") == ["a", "b", "c"]
 
 
 def test_A_13_a_run_of_acks_between_those_of_a_queue() -> None:

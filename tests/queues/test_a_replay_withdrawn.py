@@ -6,9 +6,10 @@ import pytest
 
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
+from tests.kit.crash.retained import Archive
 from tests.kit.documents import load_core
+from tests.kit.life import Life
 from tests.kit.permitted import denied, setting
-from tests.kit.replays import Stage
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from tests.kit.replays import Stage
     ],
 )
 def test_a_replay_ends_with_the_right_to_it(roles: str, changed: set[str], why: str) -> None:
-    here = Stage()
+    here = Life(archive=Archive())
     here.send("a")
     session = here.client("c").connection.session
     authorizer = Authorizer(load_core(f"<security-settings>{setting('#', consume='clerk')}</security-settings>"))

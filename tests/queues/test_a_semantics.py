@@ -88,21 +88,21 @@ def test_A_24_it_goes_when_it_is_sent(cut: bool, ack: str) -> None:
 
 def test_A_24_not_even_a_restart_brings_it_back() -> None:
     life = Life(ONCE)
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for body in "ab":
-        life.send(producer, body)
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+        life.send(body)
+    life.subscribe("reader")
     (first,) = reader.collect()
     assert first.body == b"a"
     life = life.again()
-    assert life.read(life.client()) == ["b"]
+    assert life.read() == ["b"]
 
 
 def test_A_24_an_acknowledgement_is_confirmed_when_no_crash_brings_the_message_back() -> None:
     """That it has left is written down when it is sent; the ACK writes nothing."""
     life = Life(ONCE)
-    producer, reader = life.client(), life.client()
-    life.send(producer, "a")
+    producer, reader = life.client("producer"), life.client("reader")
+    life.send("a")
     other = b"SEND\ndestination:/queue/other\npersistent:true\n\n\0"
     subscribe = b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client-individual\n\n\0"
 

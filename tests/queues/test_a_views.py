@@ -307,9 +307,8 @@ def test_a_view_that_goes_takes_nothing_with_it(cut: bool) -> None:
 def test_A_15_a_body_is_kept_once_however_many_views_have_it() -> None:
     """In memory and in the log: one record with the numbers of all queues."""
     life = Life("", more=EU + "".join(view(ONE, f"v{number}") for number in range(20)))
-    client = life.client()
-    life.write(client, "SEND", "destination:/topic/orders.eu", "persistent:true", body="x" * 10_000)
-    broker = life.broker.broker
+    life.write("client", "SEND", "destination:/topic/orders.eu", "persistent:true", body="x" * 10_000)
+    broker = life.core
     kept = {id(entry.message) for number in range(20) for entry in broker.queues[f"v{number}"].contents.order}
     assert len(kept) == 1
     assert 10_000 < broker.memory_bytes < 11_000
@@ -326,10 +325,9 @@ PAGES = "<max-size-messages>0</max-size-messages><page-size-bytes>2000</page-siz
 
 def test_A_15_in_pages_a_body_is_kept_once_too() -> None:
     life = Life("", more=EU + "".join(view(ONE, f"v{number}") for number in range(5)), settings=PAGES)
-    client = life.client()
     for body in "abc":
-        life.write(client, "SEND", "destination:/topic/orders.eu", "persistent:true", body=body * 100)
-    broker = life.broker.broker
+        life.write("client", "SEND", "destination:/topic/orders.eu", "persistent:true", body=body * 100)
+    broker = life.core
     stream = broker.addresses["orders.eu"].stream
     assert stream is not None
     assert sum(page.count for page in stream.pages) == 3
@@ -342,9 +340,8 @@ def test_A_15_in_pages_a_body_is_kept_once_too() -> None:
 
 def sent(life: Life, *messages: tuple[str, str]) -> None:
     """Persistent messages, each with its destination."""
-    client = life.client()
     for body, to in messages:
-        life.write(client, "SEND", f"destination:{to}", "persistent:true", body=body)
+        life.write("client", "SEND", f"destination:{to}", "persistent:true", body=body)
 
 
 FOUR = [("a", "/topic/orders.eu"), ("b", "/topic/orders.us.ny"), ("c", "/queue/work"), ("d", "/topic/orders.us")]
@@ -355,7 +352,7 @@ def test_A_01_A_09_a_view_is_the_same_after_a_restart() -> None:
     sent(life, *FOUR)
     assert life.read(of="work", count_max=2) == ["a", "b"]
     life = life.again()
-    accounts = {name: address.account.message_count for name, address in life.broker.broker.addresses.items()}
+    accounts = {name: address.account.message_count for name, address in life.core.addresses.items()}
     assert (accounts["orders.eu"], accounts["work"]) == (1, 0)
     sent(life, ("e", "/queue/work"))
     assert life.read(of="work") == ["b", "c", "d", "e"]
@@ -366,14 +363,14 @@ def test_A_01_a_view_that_the_file_forgot_is_one_until_it_is_deleted() -> None:
     life = Life("", more=view())
     sent(life, *FOUR[:2])
     life = Life("", life.disk)
-    assert life.broker.broker.queues["work"].view is not None
+    assert life.queue("work").view is not None
     sent(life, *FOUR[2:])
     life = life.again()
     assert life.read(of="work") == ["a", "b", "c", "d"]
-    life.broker.broker.registry.delete_queue(life.broker.broker.queues["work"], life.broker.loop.now_ms)
+    life.core.registry.delete_queue(life.queue("work"), life.broker.loop.now_ms)
     life = life.again()
     sent(life, ("e", "/queue/work"))
-    assert life.broker.broker.queues["work"].view is None
+    assert life.queue("work").view is None
 
 
 def test_A_01_a_queue_becomes_a_view_and_a_view_a_queue() -> None:
@@ -404,7 +401,7 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
             all_sent.setdefault("/topic/orders.eu" if to == "/queue/work" else to, []).append(body)
             of_desk += [body] if to == "/queue/work" else []
         life = life.again()
-    queue = life.broker.broker.queues["work"]
+    queue = life.queue("work")
     assert queue.message_count == 60
     first = life.read(of="work", count_max=10)
     life = life.again()
@@ -415,7 +412,7 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
     for bodies in all_sent.values():
         assert [body for body in rest if body in bodies] == [body for body in bodies if body in rest]
     assert life.read(of="orders.eu::desk") == of_desk
-    assert life.broker.broker.addresses["orders.eu"].number_of_pages == 0
+    assert life.core.addresses["orders.eu"].number_of_pages == 0
 
 
 def test_a_disk_that_was_used_without_views_is_read() -> None:

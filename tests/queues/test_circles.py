@@ -21,16 +21,16 @@ def test_the_count_of_hops_survives(paged: bool) -> None:
         settings="<expiry-address>r</expiry-address>" + (LITTLE_ROOM if paged else "") + BACK,
         more=OTHER,
     )
-    life.send(life.client(), "a")
+    life.send("a")
     for number in range(HOPS_MAX + 1):
-        queues = life.broker.broker.queues
+        queues = life.core.queues
         here, there = ("r", "q") if number % 2 else ("q", "r")
         assert (queues[here].message_count, queues[there].message_count) == (1, 0)
         assert queues[here].contents.paged.count == paged
         life.broker.loop.advance(50 * (number + 1))  # each life begins at the same time
         queues[here].expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
         life.broker.drain()
-        looped_count = life.broker.broker.copy_maker.looped_message_count
+        looped_count = life.core.copy_maker.looped_message_count
         life = life.again()
     assert looped_count == 1
-    assert [queue.message_count for queue in life.broker.broker.queues.values()] == [0, 0]
+    assert [queue.message_count for queue in life.core.queues.values()] == [0, 0]

@@ -148,7 +148,7 @@ def test_three_that_are_refused(names: tuple[str, ...]) -> None:
 
 def counts_agree(life: Life) -> None:
     """What came is there or has left in one of the known ways, and every count tells the same."""
-    queue = life.broker.broker.queues["q"]
+    queue = life.queue()
     counters = queue.contents.counters
     left = counters.acknowledged + counters.expired + counters.killed + counters.replaced
     assert counters.added - left == queue.message_count, "a message is there and not counted, or the other way round"
@@ -171,41 +171,30 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     read: nothing is lost or comes again that must not, and all counts agree at every step.
     """
     life = Life(attributes_of(*pair), settings=settings_of(*pair))
-    producer = life.client()
     sent = ["a1", "b1", "a2", "c1"]
     for body in sent:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"
         groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
-        life.send(
-            producer,
-            body,
-            f"k:{body}",
-            priority,
-            *groups,
-            "x-qpid-not-valid-before:1",
-            "expires:99999999",
-            f"rank:{body[1]}",
-        )
-    queue = life.broker.broker.queues["q"]
+        others = "x-qpid-not-valid-before:1", "expires:99999999", f"rank:{body[1]}"
+        life.send(body, headers=(f"k:{body}", priority, *groups, *others))
+    queue = life.queue()
     waits = queue.flow.stopped
     assert queue.message_count > 0
     counts_agree(life)
-    reader = life.client()
-    first = life.read(reader, count_max=2)
+    first = life.read("reader", count_max=2)
     assert len(first) == len(set(first)) == 2
     counts_agree(life)
-    reader.drop()
-    life.broker.drain()
+    life.lose("reader")
     counts_agree(life)
     life.broker.advance(20_000)
     counts_agree(life)
     life = life.again()
     life.broker.advance(20_000)  # the clock of a life begins where that of the first did
-    rest = life.read(life.client())
+    rest = life.read()
     counts_agree(life)
     assert set(first) | set(rest) <= set(sent)
     assert len(rest) == len(set(rest))
-    queue = life.broker.broker.queues["q"]
+    queue = life.queue()
     if queue.non_destructive:
         assert queue.message_count == len(rest)
     else:

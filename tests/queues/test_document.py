@@ -16,7 +16,6 @@ from tests.kit.crash.retained import Archive
 from tests.kit.documents import whole
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
-from tests.kit.replays import Stage
 from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.wire
@@ -68,12 +67,12 @@ def play_with_a_past(core: str, example: str) -> None:
     """An example of a broker that keeps its log. ``begin`` adds a queue, which has an address of its own."""
     steps = [line.split() for line in example.splitlines()]
     later = {words[1] for words in steps if words[0] == "begin"}
-    here = Stage(life=Life("", archive=Archive(), instead=_without(core, later)))
+    here = Life("", archive=Archive(), instead=_without(core, later))
     for number, (step, name, *bodies) in enumerate(steps):
         if step == "begin":
             later.discard(name)
-            here.life.broker.drain()
-            here = Stage(life=Life("", here.life.disk, archive=here.archive, instead=_without(core, later)))
+            here.broker.drain()
+            here = Life("", here.disk, archive=here.archive, instead=_without(core, later))
         elif step == "publish":
             here.send(*bodies, to=name)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.bench import ONE_AT_A_TIME
-from tests.kit.replays import Stage
+from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
 
@@ -15,13 +15,13 @@ LATER_MS = 2_000_000
 LITTLE_ROOM = "<max-size-messages>1</max-size-messages><page-size-bytes>300</page-size-bytes>"
 
 
-def send_all(stage: Stage, *bodies: str) -> None:
+def send_all(stage: Life, *bodies: str) -> None:
     """The first letter of a body is its group."""
     for body in bodies:
         stage.send(body, headers=(f"JMSXGroupID:{body[0]}",))
 
 
-def drain(stage: Stage, *names: str) -> list[str]:
+def drain(stage: Life, *names: str) -> list[str]:
     """Bodies in the order in which clients get them, each acknowledged."""
     bodies = []
     while frames := [(name, frame) for name in names for frame in stage.frames(name)]:
@@ -33,7 +33,7 @@ def drain(stage: Stage, *names: str) -> list[str]:
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED])
 def test_order_in_groups_over_a_restart(attributes: str) -> None:
-    stage = Stage(attributes, retained=False)
+    stage = Life(attributes)
     send_all(stage, "a1", "b1", "a2", "b2", "a3")
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
@@ -50,7 +50,7 @@ def test_order_in_groups_over_a_restart(attributes: str) -> None:
 @pytest.mark.parametrize("attributes", [STICKY, SHARED])
 def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> None:
     """Nothing of the group goes by, and what was older than the failed message still is."""
-    stage = Stage(attributes, settings="<redelivery-delay>60000</redelivery-delay>", retained=False)
+    stage = Life(attributes, settings="<redelivery-delay>60000</redelivery-delay>")
     send_all(stage, "a1", "a2", "b1")
     stage.subscribe("c1", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
@@ -69,8 +69,8 @@ def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> N
 @pytest.mark.parametrize("ends", ["valid", "expired"])
 def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends: str) -> None:
     """It failed before its queue held anything: a file with hold-on-publish came with the restart."""
-    stage = Stage("", retained=False)
-    now_ms = stage.life.broker.loop.now_ms
+    stage = Life("")
+    now_ms = stage.broker.loop.now_ms
     expires = f"expires:{now_ms + 500}" if ends == "expired" else "expires:0"
     stage.send(
         "a1",
@@ -94,7 +94,7 @@ def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends:
 @pytest.mark.parametrize("attributes", ["", STICKY, SHARED])
 def test_groups_in_pages(attributes: str, restart: bool) -> None:
     """What waits for its group stays in memory, and the queue reads on behind it for the others."""
-    stage = Stage(attributes, settings=LITTLE_ROOM, retained=False)
+    stage = Life(attributes, settings=LITTLE_ROOM)
     send_all(stage, "a1", "a2", "a3", "a4", "b1", "a5", "b2")
     assert stage.queue().contents.paged.count == 6
     if restart:
@@ -113,7 +113,7 @@ def test_what_waits_in_memory_is_limited_by_max_read_page_messages() -> None:
     room = (
         f"{LITTLE_ROOM}<max-read-page-messages>3</max-read-page-messages><max-read-page-bytes>-1</max-read-page-bytes>"
     )
-    stage = Stage("", settings=room, retained=False)
+    stage = Life("", settings=room)
     send_all(stage, "a1", "a2", "a3", "a4", "b1")
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
@@ -128,7 +128,7 @@ def test_what_waits_in_memory_is_limited_by_max_read_page_messages() -> None:
 
 def test_a_selector_on_a_grouped_queue_that_pages() -> None:
     """It is served from what is in memory, in order, and keeps its groups."""
-    stage = Stage("", settings=LITTLE_ROOM, retained=False)
+    stage = Life("", settings=LITTLE_ROOM)
     send_all(stage, "a1", "b1", "a2", "b2")
     stage.subscribe("chooser", ONE_AT_A_TIME, "selector:JMSXGroupID = 'b'")
     assert drain(stage, "chooser") == ["b1", "b2"]

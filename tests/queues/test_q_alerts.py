@@ -126,13 +126,12 @@ def test_Q_72_from_an_address_setting() -> None:
 )
 def test_Q_72_over_a_restart_and_pages(settings: str) -> None:
     life = Life("alert-threshold-depth-messages='3'", settings=settings)
-    producer = life.client()
     for body in "abc":
-        life.send(producer, body)
-    assert life.broker.broker.events.counts["ART-1001"] == 1
+        life.send(body)
+    assert life.core.events.counts["ART-1001"] == 1
     life = life.again()
-    life.send(life.client(), "d")
-    assert life.broker.broker.events.counts["ART-1001"] == 1
+    life.send("d")
+    assert life.core.events.counts["ART-1001"] == 1
 
 
 def test_without_thresholds_nothing_is_kept() -> None:
@@ -191,7 +190,7 @@ def test_operations_of_management_are_told() -> None:
 
 def test_a_restart_opens_queues() -> None:
     life = Life("").again()
-    codes = [event.code for event in life.broker.broker.events.take()]
+    codes = [event.code for event in life.core.events.take()]
     assert codes == ["QUE-1018"]
 
 

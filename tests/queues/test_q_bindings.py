@@ -45,13 +45,12 @@ def test_Q_68_what_a_restart_keeps(durable: bool) -> None:
     """The persistent messages of a durable queue; a queue that is not keeps nothing, and is there again, empty."""
     queue = f'<queue name="d"><durable>{str(durable).lower()}</durable></queue>'
     life = Life("", more=f'<address name="d"><anycast>{queue}</anycast></address>')
-    producer = life.client()
-    life.write(producer, "SEND", "destination:/queue/d", "persistent:true", body="persistent")
-    life.write(producer, "SEND", "destination:/queue/d", body="not persistent")
-    assert life.broker.broker.queues["d"].message_count == 2
+    life.write("producer", "SEND", "destination:/queue/d", "persistent:true", body="persistent")
+    life.write("producer", "SEND", "destination:/queue/d", body="not persistent")
+    assert life.count("d") == 2
     life = life.again()
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/d", "ack:auto")
+    reader = life.client("reader")
+    life.write("reader", "SUBSCRIBE", "id:1", "destination:/queue/d", "ack:auto")
     assert [frame.body for frame in reader.collect()] == ([b"persistent"] if durable else [])
 
 

@@ -421,11 +421,10 @@ def test_exclusivity_without_a_check(policy: str) -> None:
 def test_an_owner_by_another_policy_is_none() -> None:
     """A file with another policy came with the restart: a client-id is not taken for a user."""
     life = Life("exclusivity-policy='CONTAINER'")
-    for policy, names in (("PRINCIPAL", "client-id:ann\nlogin:x"), ("CONTAINER", "client-id:bob\nlogin:bob")):
-        client = life.broker.connect()
-        life.write(client, "CONNECT", "accept-version:1.2", "host:x", names)
-        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "receipt:r")
-        assert [frame.command for frame in client.collect()] == ["CONNECTED", "RECEIPT"]
+    for policy, names in (("PRINCIPAL", ("client-id:ann", "login:x")), ("CONTAINER", ("client-id:bob", "login:bob"))):
+        life.client("c", *names)
+        life.subscribe("c", "receipt:r", ack="auto")
+        assert [frame.command for frame in life.frames("c")] == ["RECEIPT"]
         life = life.again(f"exclusivity-policy='{policy}'")
 
 
@@ -433,8 +432,7 @@ def test_the_owner_outlives_a_restart() -> None:
     """As long as it is no connection."""
     life = Life("exclusivity-policy='CONTAINER'")
     for name, taken in (("ann", True), ("bob", False)):
-        client = life.broker.connect()
-        life.write(client, "CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
-        life.write(client, "SUBSCRIBE", "id:1", "destination:/queue/q", "receipt:r")
-        assert [frame.command for frame in client.collect()] == ["CONNECTED", "RECEIPT" if taken else "ERROR"]
+        life.client("c", f"client-id:{name}")
+        life.subscribe("c", "receipt:r", ack="auto")
+        assert [frame.command for frame in life.frames("c")] == ["RECEIPT" if taken else "ERROR"]
         life = life.again()

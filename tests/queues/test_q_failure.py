@@ -67,13 +67,13 @@ def test_how_often_a_message_was_sent(cut: bool) -> None:
 
 def test_how_often_deliveries_failed_is_known_after_a_restart() -> None:
     life = Life("")
-    life.send(life.client(), "a")
-    reader = life.client()
-    life.read(reader, 1)
+    life.send("a")
+    reader = life.client("reader")
+    life.read("reader", 1)
     reader.drop()
     life = life.again()
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", ONE_AT_A_TIME)
+    reader = life.client("reader")
+    life.write("reader", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", ONE_AT_A_TIME)
     (frame,) = reader.collect()
     assert (frame.header("redelivered"), frame.header("JMSXDeliveryCount")) == ("true", "2")
 
@@ -135,15 +135,13 @@ def test_Q_75_without_a_dead_letter_address_it_is_gone(attributes: str, settings
 def test_Q_73_over_a_restart() -> None:
     """Attempts are remembered, and what the queue says too, when the file no longer declares it."""
     life = Life("dead-letter-address='dead' max-delivery-attempts='3'")
-    life.send(life.client(), "a")
+    life.send("a")
     for attempt in range(3):
-        reader = life.client()
-        assert life.read(reader, count_max=1) == ["a"]
-        reader.drop()
-        life.broker.drain()
+        assert life.read("reader", count_max=1) == ["a"]
+        life.lose("reader")
         if attempt == 1:
             life = life.again()
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.count() == 0
 
 
 def test_Q_73_what_a_deleted_queue_still_has_is_gone(cut: bool) -> None:
@@ -232,15 +230,14 @@ def test_no_route_over_a_restart() -> None:
     <send-to-dla-on-no-route>true</send-to-dla-on-no-route>
     <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>"""
     life = Life("", settings=settings, more='<address name="e"><multicast/></address>')
-    producer = life.client()
-    life.write(producer, "BEGIN", "transaction:t")
+    life.write("producer", "BEGIN", "transaction:t")
     sent = "destination:/topic/e", "persistent:true"
-    life.write(producer, "SEND", *sent, "transaction:t", body="1")
-    life.write(producer, "COMMIT", "transaction:t")
-    life.write(producer, "SEND", *sent, body="2")
+    life.write("producer", "SEND", *sent, "transaction:t", body="1")
+    life.write("producer", "COMMIT", "transaction:t")
+    life.write("producer", "SEND", *sent, body="2")
     life = life.again()
-    reader = life.client()
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:DLA\\c\\cDLQ.e", "ack:auto")
+    reader = life.client("reader")
+    life.write("reader", "SUBSCRIBE", "id:1", "destination:DLA\\c\\cDLQ.e", "ack:auto")
     assert [frame.body for frame in reader.collect()] == [b"1", b"2"]
 
 

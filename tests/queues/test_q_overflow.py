@@ -172,12 +172,11 @@ def test_ring_what_stays_does_not_depend_on_how_messages_arrive() -> None:
 @pytest.mark.parametrize("restart", [False, True])
 def test_ring_over_a_restart(restart: bool) -> None:
     life = Life(RING.format(2))
-    producer = life.client()
     for body in "12345":
-        life.send(producer, body)
+        life.send(body)
     if restart:
         life = life.again()
-    assert life.read(life.client()) == ["4", "5"]
+    assert life.read() == ["4", "5"]
 
 
 # ---- producer flow control -----------------------------------------------------------------------
@@ -255,14 +254,14 @@ def test_Q_55_a_commit_waits_and_then_is_taken_whole(cut: bool) -> None:
 def test_Q_55_over_a_restart(cut: bool) -> None:
     """The queue is as deep as it was: the first message after it waits."""
     life = Life(STOPS.format(2))
-    producer = life.client()
+    producer = life.client("producer")
     for body in "abc":
-        life.send(producer, body)
+        life.send(body)
     life = life.again()
-    producer = life.client()
-    life.send(producer, "d", "receipt:r")
+    producer = life.client("producer")
+    life.send("d", headers=("receipt:r",))
     assert producer.collect() == []
-    assert life.read(life.client()) == list("abcd")
+    assert life.read() == list("abcd")
     assert [frame.command for frame in producer.collect()] == ["RECEIPT"]
 
 
@@ -419,26 +418,23 @@ def test_ring_what_stands_in_pages_is_not_given_up() -> None:
     """Not when it comes into memory either: only so much of it is brought in as the ring holds (R-18)."""
     settings = f"<max-size-messages>1</max-size-messages>{SMALL_PAGES}"
     life = Life(RING.format(2), settings=settings)
-    producer = life.client()
     for body in "abcdef":
-        life.send(producer, body)
-    reader = life.client()
-    assert life.read(reader, count_max=2) == ["a", "b"]
-    reader.drop()
-    life.broker.drain()
-    assert life.read(life.client()) == list("bcdef")
+        life.send(body)
+    assert life.read("reader", count_max=2) == ["a", "b"]
+    life.lose("reader")
+    assert life.read() == list("bcdef")
 
 
 def test_Q_60_a_policy_of_the_file_goes_before_a_ring_of_former_days() -> None:
     """Somebody made the queue a ring while it ran; then a file with a policy came with a restart."""
     life = Life("")
-    life.broker.broker.queue_operations.set_ring_size("q", 1)
+    life.core.queue_operations.set_ring_size("q", 1)
     life = life.again(REJECTS.format(2))
-    producer = life.client()
+    producer = life.client("producer")
     for body in "abc":
-        life.send(producer, body)
+        life.send(body)
     assert [frame.command for frame in producer.collect()] == ["ERROR"]
-    assert life.read(life.client()) == ["a", "b"]
+    assert life.read() == ["a", "b"]
 
 
 # ---- flow to disk --------------------------------------------------------------------------------
@@ -450,41 +446,37 @@ def test_Q_57_Q_58_what_does_not_fit_lives_in_pages(limit: str, restart: bool) -
     bodies = [f"body {number}" for number in range(10, 30)]
     five_bytes = 5 * size_of(bodies[0], "persistent:true", "k:v\\c")
     life = Life(f"overflow-policy='FLOW_TO_DISK' {limit.format(five_bytes)}", settings=SMALL_PAGES)
-    producer = life.client()
     for body in bodies:
-        life.send(producer, body, "k:v\\c")
-    queue = life.broker.broker.queues["q"]
+        life.send(body, headers=("k:v\\c",))
+    queue = life.queue()
     assert (queue.message_count, queue.message_count - queue.contents.paged.count) == (20, 5)
     if restart:
         life = life.again()
-    reader = life.client()
-    assert life.read(reader, count_max=10) == bodies[:10]
-    queue = life.broker.broker.queues["q"]
+    assert life.read("reader", count_max=10) == bodies[:10]
+    queue = life.queue()
     assert queue.message_count == 11
     assert queue.message_count - queue.contents.paged.count <= 6
-    reader.drop()
-    life.broker.drain()
-    assert life.read(life.client()) == bodies[9:]
-    assert life.broker.broker.queues["q"].message_count == 0
-    life.send(life.client(), "in memory again")
-    assert life.broker.broker.queues["q"].contents.paged.count == 0
+    life.lose("reader")
+    assert life.read() == bodies[9:]
+    assert life.count() == 0
+    life.send("in memory again")
+    assert life.queue().contents.paged.count == 0
 
 
 def test_Q_58_a_consumer_that_holds_much_still_gets_the_next(cut: bool) -> None:
     """What it holds counts as memory, and yet it may ask for all."""
     life = Life(TO_DISK.format(2), settings=SMALL_PAGES)
-    producer, reader = life.client(), life.client()
+    reader = life.client("reader")
     for number in range(10):
-        life.send(producer, str(number))
+        life.send(str(number))
     window = "consumer-window-size:-1"
-    life.write(reader, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", window)
+    life.write("reader", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", window)
     assert [frame.body.decode() for frame in reader.collect()] == [str(number) for number in range(10)]
 
 
 def test_Q_59_memory_of_the_whole_broker_is_another_matter() -> None:
     """global-max-size pages a queue without overflow-policy: see docs/paging.md. With one, both hold."""
     life = Life(TO_DISK.format(100), settings=f"<max-size-messages>3</max-size-messages>{SMALL_PAGES}")
-    producer = life.client()
     for number in range(10):
-        life.send(producer, str(number))
-    assert life.broker.broker.queues["q"].contents.paged.count == 7
+        life.send(str(number))
+    assert life.queue().contents.paged.count == 7

@@ -100,12 +100,11 @@ def test_Q_40_not_while_in_delivery(cut: bool) -> None:
 def test_Q_40_over_a_restart(paged: bool) -> None:
     """The time goes on from the arrival."""
     life = Life("max-message-ttl='500'", settings=LITTLE_ROOM if paged else "")
-    producer = life.client()
     for body in "abc":
-        life.send(producer, body)
-    assert life.broker.broker.queues["q"].contents.paged.count == (2 if paged else 0)
+        life.send(body)
+    assert life.queue().contents.paged.count == (2 if paged else 0)
     life = life.again()
-    queue = life.broker.broker.queues["q"]
+    queue = life.queue()
     for duration_ms, left in ((499, 3), (1, 0)):
         life.broker.loop.advance(duration_ms)
         queue.expire_paged(life.broker.loop.now_ms)  # as message-expiry-scan-period does
@@ -246,15 +245,14 @@ def test_Q_50_with_a_depth(cut: bool) -> None:
 @pytest.mark.parametrize("restart", [False, True])
 def test_Q_50_over_pages_and_a_restart(restart: bool, paged: bool) -> None:
     life = Life(HOLDS, settings=LITTLE_ROOM if paged else "")
-    producer = life.client()
     due_ms = life.broker.loop.now_ms + 1000
-    life.send(producer, "a")
-    life.send(producer, "held", NOT_BEFORE.format(due_ms))
-    life.send(producer, "b")
+    life.send("a")
+    life.send("held", headers=(NOT_BEFORE.format(due_ms),))
+    life.send("b")
     if restart:
         life = life.again()
-    reader = life.client()
-    assert life.read(reader) == ["a", "b"]
+    reader = life.client("reader")
+    assert life.read("reader") == ["a", "b"]
     life.broker.loop.advance(1001)
     life.broker.drain()
     assert [frame.body for frame in reader.collect()] == [b"held"]
@@ -263,17 +261,17 @@ def test_Q_50_over_pages_and_a_restart(restart: bool, paged: bool) -> None:
 def test_Q_50_found_far_back_in_pages() -> None:
     """A consumer that chooses has passed it there; it still stands behind what was not read yet."""
     life = Life(HOLDS, settings=f"{LITTLE_ROOM}<max-read-page-messages>1</max-read-page-messages>")
-    producer, chooser = life.client(), life.client()
+    chooser = life.client("chooser")
     for body in ("a0", "a1", "a2"):
-        life.send(producer, body)
-    life.send(producer, "held", NOT_BEFORE.format(life.broker.loop.now_ms + 1000))
-    life.send(producer, "last", "k:last")
-    life.write(chooser, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", "selector:k = 'last'")
+        life.send(body)
+    life.send("held", headers=(NOT_BEFORE.format(life.broker.loop.now_ms + 1000),))
+    life.send("last", headers=("k:last",))
+    life.write("chooser", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", "selector:k = 'last'")
     assert [frame.body for frame in chooser.collect()] == [b"last"]
-    assert len(life.broker.broker.queues["q"].contents.scheduled) == 1
+    assert len(life.queue().contents.scheduled) == 1
     life.broker.loop.advance(1001)
     life.broker.drain()
-    assert life.read(life.client()) == ["a0", "a1", "a2", "held"]
+    assert life.read() == ["a0", "a1", "a2", "held"]
 
 
 # ---- what becomes of expired messages ------------------------------------------------------------

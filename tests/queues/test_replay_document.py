@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
+from tests.kit.crash.retained import Archive
 from tests.kit.documents import whole
-from tests.kit.replays import Stage
+from tests.kit.life import Life
 from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.wire
@@ -38,7 +39,7 @@ def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_does_what_stands_there(example: str, cut: bool) -> None:
-    stage, bodies = Stage(cut=cut), list[str]()
+    stage, bodies = Life(archive=Archive(), cut=cut), list[str]()
     for step, *words in map(str.split, example.splitlines()):
         match step:
             case "send":

@@ -7,7 +7,6 @@ import pytest
 from tests.kit.bench import Bench
 from tests.kit.life import Life
 from tests.kit.named_clients import NamedClients
-from tests.kit.replays import Stage
 
 pytestmark = pytest.mark.wire
 
@@ -128,13 +127,13 @@ def test_an_address_that_goes_takes_what_was_kept(cut: bool) -> None:
 
 def test_runtime_2_11_over_a_restart() -> None:
     """Durable messages are kept; a smaller count holds from the next message on (as with every ring)."""
-    stage, here = Stage(settings=KEEPS.format(3), retained=False), ("persistent:true",)
+    stage, here = Life(settings=KEEPS.format(3)), ("persistent:true",)
     publish(stage, *"12345", headers=here)
-    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(3)))
+    stage = Life("", stage.disk, KEEPS.format(3))
     assert subscribe(stage, "c1") == ["3", "4", "5"]
     publish(stage, "6", headers=here)
-    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(2)))
+    stage = Life("", stage.disk, KEEPS.format(2))
     assert subscribe(stage, "c2") == ["5", "6"]
-    stage = Stage(life=Life("", stage.life.disk, KEEPS.format(0)))
+    stage = Life("", stage.disk, KEEPS.format(0))
     assert subscribe(stage, "c3") == []
     assert not [name for name in stage.core.queues if name.startswith("$")]

@@ -145,22 +145,22 @@ def test_one_that_cannot_wait_again_is_due_again_soon(monkeypatch: pytest.Monkey
 
 def test_it_survives_restarts_and_comes_once() -> None:
     life = Life("")
-    life.send(life.client(), "a", "_AMQ_DUPL_ID:one", *EVERY_SECOND)
-    life.send(life.client(), "a", "_AMQ_DUPL_ID:one", *EVERY_SECOND)
+    life.send("a", headers=("_AMQ_DUPL_ID:one", *EVERY_SECOND))
+    life.send("a", headers=("_AMQ_DUPL_ID:one", *EVERY_SECOND))
     for passed_ms in (1000, 2000, 3000):  # the clock of each life begins anew
         life = life.again()
         life.broker.advance(passed_ms)
         life.broker.drain()
-    assert life.read(life.client()) == ["a", "a", "a"]
+    assert life.read() == ["a", "a", "a"]
 
 
 def test_what_is_not_persistent_is_lost_with_the_broker() -> None:
     life = Life("")
-    life.write(life.client(), "SEND", "destination:/queue/q", *EVERY_SECOND, body="a")
+    life.write("client", "SEND", "destination:/queue/q", *EVERY_SECOND, body="a")
     life = life.again()
     life.broker.advance(5000)
     life.broker.drain()
-    assert life.read(life.client()) == []
+    assert life.read() == []
 
 
 # ---- where nothing is any more ---------------------------------------------------------------------------------------

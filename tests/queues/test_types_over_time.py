@@ -182,9 +182,8 @@ def test_runtime_2_17_2_a_value_in_delivery(way: str, cut: bool) -> None:
 
 def send_all(life: Life) -> None:
     """Send MESSAGES."""
-    producer = life.client()
     for body, priority in MESSAGES:
-        life.send(producer, body, f"k:{body[0]}", f"priority:{priority}")
+        life.send(body, headers=(f"k:{body[0]}", f"priority:{priority}"))
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -193,31 +192,29 @@ def test_a_restart_keeps_type_and_order(name: str) -> None:
     attributes, arrival = TYPES[name]
     life = Life(attributes)
     send_all(life)
-    assert life.read(life.client(), count_max=2) == arrival[:2]
+    assert life.read("taker", count_max=2) == arrival[:2]
     life = life.again()
-    assert life.read(life.client()) == arrival[1:]
+    assert life.read() == arrival[1:]
 
 
 def test_runtime_2_17_3_last_value_over_a_restart() -> None:
     life = Life("last-value-key='k'")
-    producer = life.client()
     for body in ("v1", "v2", "v3"):
-        life.write(producer, "SEND", "destination:/queue/q", "persistent:true", "k:x", body=body)
+        life.write("producer", "SEND", "destination:/queue/q", "persistent:true", "k:x", body=body)
     life = life.again()
-    assert life.broker.broker.queues["q"].message_count == 1
-    assert life.read(life.client()) == ["v3"]
+    assert life.count() == 1
+    assert life.read() == ["v3"]
 
 
 def test_an_outdated_value_does_not_survive_a_restart() -> None:
     """It was with a consumer, and the newer one is there."""
     life = Life(LVQ)
-    producer = life.client()
-    life.write(producer, "SEND", "destination:/queue/q", "persistent:true", "k:x", body="v1")
-    assert life.read(life.client(), count_max=1) == ["v1"]
-    life.write(producer, "SEND", "destination:/queue/q", "persistent:true", "k:x", body="v2")
-    assert life.broker.broker.queues["q"].message_count == 2
+    life.write("producer", "SEND", "destination:/queue/q", "persistent:true", "k:x", body="v1")
+    assert life.read("taker", count_max=1) == ["v1"]
+    life.write("producer", "SEND", "destination:/queue/q", "persistent:true", "k:x", body="v2")
+    assert life.count() == 2
     life = life.again()
-    assert life.read(life.client()) == ["v2"]
+    assert life.read() == ["v2"]
 
 
 def test_Q_70_another_type_after_a_restart() -> None:
@@ -225,9 +222,9 @@ def test_Q_70_another_type_after_a_restart() -> None:
     life = Life(TYPES["standard"][0])
     send_all(life)
     life = life.again(TYPES["sorted"][0])
-    assert life.read(life.client(), count_max=1) == ["a"]
+    assert life.read("taker", count_max=1) == ["a"]
     life = life.again(TYPES["lvq"][0])
-    assert life.read(life.client()) == TYPES["lvq"][1]
+    assert life.read() == TYPES["lvq"][1]
 
 
 # ---- pages ---------------------------------------------------------------------------------------
@@ -252,8 +249,8 @@ def test_types_on_an_address_that_pages(name: str, restart: bool) -> None:
     """
     life = Life(TYPES[name][0], settings=LITTLE_ROOM)
     send_all(life)
-    assert life.broker.broker.queues["q"].contents.paged.count == 3
+    assert life.queue().contents.paged.count == 3
     if restart:
         life = life.again()
-    assert life.read(life.client()) == PAGED[name]
-    assert life.broker.broker.queues["q"].message_count == 0
+    assert life.read() == PAGED[name]
+    assert life.count() == 0

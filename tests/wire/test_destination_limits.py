@@ -76,20 +76,17 @@ LIMITS = """<max-addresses>3</max-addresses><max-queues>4</max-queues>
 def test_what_is_there_after_a_restart_counts() -> None:
     """All of it comes back, whatever the limits say, and counts: for the broker, and for its user."""
     life = Life("", core=LIMITS)
-    client = life.client()
     for name in ("one", "two"):
-        life.send(client, "x", to=name)
+        life.send("x", to=f"/queue/{name}")
     life = life.again()
-    broker = life.broker.broker
+    broker = life.core
     assert set(broker.queues) == {"q", "one", "two"}
     assert broker.quota.queues_max == 4
-    client = life.client()
-    life.write(client, "SEND", "destination:/queue/q::three", "receipt:1", body="x")
-    (error,) = client.heard()
+    life.write("producer", "SEND", "destination:/queue/q::three", "receipt:1", body="x")
+    error = life.error("producer")
     assert "clients without a login have 2 queues" in str(error.header("message"))
-    client = life.client()
-    life.send(client, "x", to="four")
-    (error,) = client.heard()
+    life.send("x", to="/queue/four")
+    error = life.error("producer")
     assert "there are 3 addresses" in str(error.header("message"))
 
 

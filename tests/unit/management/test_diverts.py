@@ -135,7 +135,7 @@ def test_it_is_there_after_a_restart_as_it_was_changed() -> None:
     operated.do("destroyDivert", name="gone")
     one, operated = after(one)
     assert names(operated) == ["d"]
-    one.send(one.client(), "x")
+    one.send("x")
     assert counts(operated) == (0, 0, 1)
     operated.do("destroyDivert", name="d")
     one, operated = after(one)
@@ -146,7 +146,7 @@ def test_one_that_the_file_declares_is_what_the_file_says() -> None:
     one = Life("", instead=QUEUES, core=DECLARED)
     operated = Operated(one.broker)
     operated.do("updateDivert", name="d", forwarding_address="s")
-    one.send(one.client(), "x")
+    one.send("x")
     assert counts(operated) == (1, 0, 1)
     one, operated = after(one, DECLARED)
     assert operated.do("listDiverts")[0]["forwardingAddress"] == "r"
@@ -171,9 +171,8 @@ def test_a_journal_that_is_compacted_keeps_it() -> None:
     one = Life("", instead=QUEUES)
     operated = Operated(one.broker)
     operated.do("createDivert", name="d", address="q", forwarding_address="s")
-    client = one.client()
     for number in range(200):
-        one.send(client, f"{number}" * 500, to="r")
+        one.send(f"{number}" * 500, to="/queue/r")
         operated.do("queue.removeAllMessages", queue="r")
     one, operated = after(one)
     assert names(operated) == ["d"]

@@ -13,13 +13,13 @@ from tests.unit.management.operated import Operated
 def test_a_view_of_the_past() -> None:
     past = Past(DESK)
     past.send("a", "b")
-    operated = Operated(past.life.broker)
+    operated = Operated(past.broker)
     row = operated.do(
         "createQueue", name="work", routing_type="ANYCAST", underlying_address="orders.eu",
         default_publish_target="orders.eu",
     )  # fmt: skip
     assert row["life"] == "created"
-    past.life.broker.drain()
+    past.broker.drain()
     past.send("c")
     assert past.take("work", 2) == ["a", "b"]
     with pytest.raises(BadRequestError, match="shares its address with queue"):
@@ -29,4 +29,4 @@ def test_a_view_of_the_past() -> None:
         )  # fmt: skip
     again = past.then(DESK)
     assert again.take("work") == ["c"]
-    assert again.life.broker.broker.queues["work"].view is not None
+    assert again.broker.broker.queues["work"].view is not None
