@@ -191,7 +191,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds the seed to the report of a failed test. Those left out of a file are one line of the summary."""
     report = yield
-    if report.skipped and selection.is_left_out(item) and isinstance(report.longrepr, tuple):
+    if report.skipped and item.stash.get(selection.LEFT_OUT, False) and isinstance(report.longrepr, tuple):
         report.longrepr = (report.longrepr[0], cast(int, None), report.longrepr[2])  # no line
     if report.failed:
         report.sections.append(("seed", f"--seed {item.config.option.seed}"))

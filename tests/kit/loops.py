@@ -10,12 +10,9 @@ UNTIL_S = 10
 
 async def until(condition: Callable[[], bool], within_s: float = UNTIL_S) -> None:
     """Lets the loop run until the condition holds. Raises TimeoutError."""
-
-    async def look() -> None:
+    async with asyncio.timeout(within_s):
         while not condition():
             await called_back()
-
-    await asyncio.wait_for(look(), within_s)
 
 
 async def called_back() -> None:

@@ -165,15 +165,11 @@ def share_of(count: int) -> int:
 def leave_out(item: pytest.Item, reason: str) -> None:
     """Skips a test. The summary has one line for each file and reason."""
     item.add_marker(pytest.mark.skip(reason=reason))
-    item.stash[_LEFT_OUT] = True
+    item.stash[LEFT_OUT] = True
 
 
-_LEFT_OUT: Final = pytest.StashKey[bool]()
-
-
-def is_left_out(item: pytest.Item) -> bool:
-    """Has this run left it out?"""
-    return item.stash.get(_LEFT_OUT, False)
+LEFT_OUT: Final = pytest.StashKey[bool]()
+"""Has this run left it out?"""
 
 
 def leave_out_of_parts(items: Iterable[pytest.Item], whole: Collection[str], seed: int) -> None:

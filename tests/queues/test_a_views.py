@@ -338,49 +338,49 @@ def test_A_15_in_pages_a_body_is_kept_once_too() -> None:
 # ---- restarts and pages --------------------------------------------------------------------------
 
 
-def sent(life: Life, *messages: tuple[str, str]) -> None:
-    """Persistent messages, each with its destination."""
-    for body, to in messages:
-        life.write("client", "SEND", f"destination:{to}", "persistent:true", body=body)
-
-
 FOUR = [("a", "/topic/orders.eu"), ("b", "/topic/orders.us.ny"), ("c", "/queue/work"), ("d", "/topic/orders.us")]
 
 
 def test_A_01_A_09_a_view_is_the_same_after_a_restart() -> None:
     life = Life("", more=view() + DESK)
-    sent(life, *FOUR)
+    for body, to in FOUR:
+        life.send(body, to=to)
     assert life.read(of="work", count_max=2) == ["a", "b"]
     life = life.again()
     accounts = {name: address.account.message_count for name, address in life.core.addresses.items()}
     assert (accounts["orders.eu"], accounts["work"]) == (1, 0)
-    sent(life, ("e", "/queue/work"))
+    life.send("e", to="/queue/work")
     assert life.read(of="work") == ["b", "c", "d", "e"]
     assert life.again().read(of="orders.eu::desk") == ["c", "e"]
 
 
 def test_A_01_a_view_that_the_file_forgot_is_one_until_it_is_deleted() -> None:
     life = Life("", more=view())
-    sent(life, *FOUR[:2])
+    for body, to in FOUR[:2]:
+        life.send(body, to=to)
     life = Life("", life.disk)
     assert life.queue("work").view is not None
-    sent(life, *FOUR[2:])
+    for body, to in FOUR[2:]:
+        life.send(body, to=to)
     life = life.again()
     assert life.read(of="work") == ["a", "b", "c", "d"]
     life.core.registry.delete_queue(life.queue("work"), life.broker.loop.now_ms)
     life = life.again()
-    sent(life, ("e", "/queue/work"))
+    life.send("e", to="/queue/work")
     assert life.queue("work").view is None
 
 
 def test_A_01_a_queue_becomes_a_view_and_a_view_a_queue() -> None:
     """It keeps its messages."""
     life = Life("", more=view(""))
-    sent(life, ("a", "/queue/work"), ("x", "/topic/orders.eu"))
+    life.send("a", to="/queue/work")
+    life.send("x", to="/topic/orders.eu")
     life = Life("", life.disk, more=view())
-    sent(life, ("b", "/queue/work"), ("c", "/topic/orders.us"))
+    life.send("b", to="/queue/work")
+    life.send("c", to="/topic/orders.us")
     life = Life("", life.disk, more=view(""))
-    sent(life, ("d", "/queue/work"), ("x", "/topic/orders.us"))
+    life.send("d", to="/queue/work")
+    life.send("x", to="/topic/orders.us")
     assert life.read(of="work") == ["a", "b", "c", "d"]
 
 
@@ -397,7 +397,7 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
         for number in range(20):
             body = f"{len(all_sent)}-{number}-{numbers.random()}"
             to = numbers.choice(["/topic/orders.eu", "/topic/orders.us", "/topic/orders.us.ny", "/queue/work"])
-            sent(life, (body, to))
+            life.send(body, to=to)
             all_sent.setdefault("/topic/orders.eu" if to == "/queue/work" else to, []).append(body)
             of_desk += [body] if to == "/queue/work" else []
         life = life.again()
@@ -418,5 +418,5 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
 def test_a_disk_that_was_used_without_views_is_read() -> None:
     """Records of queues from before there were views have no such attribute."""
     life = Life("", SimDisk(random.Random(3)), more=view(""))
-    sent(life, ("a", "/queue/work"))
+    life.send("a", to="/queue/work")
     assert life.again().read(of="work") == ["a"]

@@ -22,12 +22,7 @@ Row = tuple[int, int, int, int]
 """Of a message: lsn, time of its batch, number of its session, its own number."""
 
 
-def chosen(*addresses: str) -> Addresses:
-    """These addresses, of which some may be wildcard addresses."""
-    return Addresses(addresses, WildcardSyntax())
-
-
-ALL = chosen("#")
+ALL = Addresses(("#",), WildcardSyntax())
 
 
 class Reading:

@@ -10,6 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from artemis_py.config.matching import WildcardSyntax
+from artemis_py.core.replay.replay import Addresses
 from artemis_py.replay_log import Spot
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, Record
@@ -19,7 +21,7 @@ from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.kit.journal_story import message
 from tests.kit.log_desk import Desk
-from tests.unit.replay.reading import ALL, Reading, chosen, told
+from tests.unit.replay.reading import ALL, Reading, told
 
 SLICE = 600
 HOUR_MS = 3_600_000
@@ -266,7 +268,7 @@ def test_only_the_parts_with_an_address_are_read(tmp_path: Path) -> None:
             continue
         write_survey(path, survey.fields(), survey.places())
     reading = archive.reading()
-    (row,) = reading.rows(choice=chosen("rare"))
+    (row,) = reading.rows(choice=Addresses(("rare",), WildcardSyntax()))
     assert row[3] == 1030
     part_bytes = reading.read_bytes
     reading = archive.reading()
