@@ -130,6 +130,13 @@ def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, hea
     transaction.send(route, broker.message(route, head or head_of(address), b"x", NOW_MS), 0)
 
 
+def lone_consumer(id: int = 1, room: int = PLENTY, **options: Any) -> Consumer:
+    """A consumer with room, of no broker."""
+    consumer = Consumer(id, object(), **({"settles": False, "destructive": True} | options))
+    consumer.room_bytes = room
+    return consumer
+
+
 def consumer_on(
     broker: Broker,
     queue: Queue,

@@ -6,27 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.consumer import UNLIMITED, Consumer
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.pending_output import Part
 from artemis_py.selector import compile_selector
 from artemis_py.stomp.wire.writer import MessageWriter
-from tests.kit.core import NOW_MS, PLENTY, counting, entry_of, head_of
-
-
-def consumer_of(window: int = UNLIMITED, *, settles: bool = False, selector: str | None = None) -> Consumer:
-    """A consumer with much room."""
-    consumer = Consumer(
-        1,
-        object(),
-        settles=settles,
-        destructive=True,
-        window_bytes=window,
-        selector=None if selector is None else compile_selector(selector),
-    )
-    consumer.room_bytes = PLENTY
-    return consumer
+from tests.kit.core import NOW_MS, counting, entry_of, head_of, lone_consumer
 
 
 def has_room(consumer: Consumer) -> bool:
@@ -36,7 +22,7 @@ def has_room(consumer: Consumer) -> bool:
 
 def test_what_goes_up_to_a_message_gives_back_exactly_its_window() -> None:
     """Cumulative acknowledgement, one by one, and leaving: the window is whole again each time."""
-    consumer = consumer_of(100_000)
+    consumer = lone_consumer(window_bytes=100_000)
     entries = [entry_of(id=size, body=b"x" * size) for size in (1, 50, 300, 20)]
     for entry in entries:
         consumer.take(entry)
@@ -53,7 +39,7 @@ def test_what_goes_up_to_a_message_gives_back_exactly_its_window() -> None:
 
 def test_unlimited_window() -> None:
     """Any number of messages."""
-    consumer = consumer_of()
+    consumer = lone_consumer()
     for number in range(100):
         assert has_room(consumer)
         consumer.take(entry_of(id=number))
@@ -62,7 +48,7 @@ def test_unlimited_window() -> None:
 
 def test_window_of_zero_is_one_message() -> None:
     """Exactly one that is not settled."""
-    consumer = consumer_of(0)
+    consumer = lone_consumer(window_bytes=0)
     consumer.take(entry_of(id=1))
     assert not has_room(consumer)
     consumer.let_go(1)
@@ -74,7 +60,7 @@ def test_window_of_zero_is_one_message() -> None:
 def test_window_in_bytes_is_overdrawn_by_one() -> None:
     """A message goes out while anything is left of it, and what is settled gives its bytes back."""
     size = entry_of(id=1).message.size_bytes
-    consumer = consumer_of(2 * size - 1)
+    consumer = lone_consumer(window_bytes=2 * size - 1)
     consumer.take(entry_of(id=1))
     assert has_room(consumer)
     consumer.take(entry_of(id=2))
@@ -87,7 +73,7 @@ def test_window_in_bytes_is_overdrawn_by_one() -> None:
 
 def test_settling_on_send_needs_no_window() -> None:
     """ack:auto never stalls: nothing is held."""
-    consumer = consumer_of(settles=True)
+    consumer = lone_consumer(settles=True)
     consumer.take(entry_of(id=1))
     assert has_room(consumer)
     assert not consumer.held
@@ -95,7 +81,7 @@ def test_settling_on_send_needs_no_window() -> None:
 
 def test_room_is_overdrawn_by_one() -> None:
     """What the connection takes in a turn."""
-    consumer = consumer_of()
+    consumer = lone_consumer()
     consumer.room_bytes = 1
     consumer.take(entry_of(id=1))
     assert not has_room(consumer)
@@ -105,12 +91,12 @@ def test_room_is_overdrawn_by_one() -> None:
 def test_let_go_of_what_is_not_held() -> None:
     """An error for the caller."""
     with pytest.raises(KeyError):
-        consumer_of().let_go(5)
+        lone_consumer().let_go(5)
 
 
 def test_let_go_all_in_the_order_of_delivery() -> None:
     """Everything, and the window is whole again."""
-    consumer = consumer_of(10_000)
+    consumer = lone_consumer(window_bytes=10_000)
     for id in (3, 1, 2):
         consumer.take(entry_of(id=id))
     assert [entry.message.id for entry in consumer.let_go_all()] == [3, 1, 2]
@@ -150,7 +136,7 @@ def test_frame_bytes_is_the_size_of_the_frame(
 @pytest.mark.interpreted
 def test_one_verdict_for_a_run_of_equal_heads() -> None:
     """Messages that share a head share the verdict."""
-    consumer = consumer_of(selector="color = 'red'")
+    consumer = lone_consumer(selector=compile_selector("color = 'red'"))
     asked = counting(consumer)
     red, blue = head_of("a", color="red"), head_of("a", color="blue")
     verdicts = [consumer.wants(Message(head, b"", 1, 0, 0, Account(), 0)) for head in (red, red, red, blue, blue, red)]
@@ -161,7 +147,7 @@ def test_one_verdict_for_a_run_of_equal_heads() -> None:
 @pytest.mark.parametrize("text", ["AMQSize > 40", "AMQTimestamp > 5", "AMQExpiration > 5"])
 def test_what_differs_from_message_to_message_is_always_asked(text: str) -> None:
     """A head says nothing about size, time stamp or expiry."""
-    consumer = consumer_of(selector=text)
+    consumer = lone_consumer(selector=compile_selector(text))
     head = head_of("a")
     small = Message(head, b"", 1, 0, 0, Account(), 0)
     large = Message(head, b"x" * 100, 2, 10, 10, Account(), 0)
@@ -170,7 +156,7 @@ def test_what_differs_from_message_to_message_is_always_asked(text: str) -> None
 
 def test_no_local() -> None:
     """A connection's own messages are not wanted, whatever the selector says."""
-    consumer = Consumer(1, object(), settles=False, destructive=True, no_local=7)
+    consumer = lone_consumer(no_local=7)
     own = Message(head_of("a"), b"", 1, 0, 0, Account(), 7)
     other = Message(head_of("a"), b"", 2, 0, 0, Account(), 8)
     assert not consumer.wants(own)

@@ -8,20 +8,12 @@ import pytest
 
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.distribution import Ranked, RoundRobin
-from tests.kit.core import entry_of
-
-PLENTY = 1 << 40
-
-
-def consumer(number: int, backlog: int, priority: int = 0, *, settles: bool = False) -> Consumer:
-    one = Consumer(number, None, settles=settles, destructive=True, backlog_max=backlog, priority=priority)
-    one.room_bytes = PLENTY
-    return one
+from tests.kit.core import entry_of, lone_consumer
 
 
 def ranked(backlogs: list[int], *, by_load: bool) -> tuple[Ranked, list[Consumer]]:
     distribution = Ranked(by_load=by_load)
-    consumers = [consumer(number, backlog) for number, backlog in enumerate(backlogs, 1)]
+    consumers = [lone_consumer(number, backlog_max=backlog) for number, backlog in enumerate(backlogs, 1)]
     for one in consumers:
         distribution.add(one)
         distribution.wake(one)
@@ -62,7 +54,12 @@ def expected(consumers: list[Consumer], *, by_load: bool) -> Consumer | None:
 def test_those_it_offers_to_are_whom_it_would_pick_one_after_another(by_load: bool, rng: random.Random) -> None:
     distribution = Ranked(by_load=by_load)
     consumers = [
-        consumer(number, rng.choice((2, 4, 5)), rng.choice((0, 0, 3)), settles=rng.random() < 0.05)
+        lone_consumer(
+            number,
+            backlog_max=rng.choice((2, 4, 5)),
+            priority=rng.choice((0, 0, 3)),
+            settles=rng.random() < 0.05,
+        )
         for number in range(1, 30)
     ]
     for one in consumers:
@@ -89,7 +86,10 @@ def test_those_it_offers_to_are_whom_it_would_pick_one_after_another(by_load: bo
 
 def test_taking_turns_it_offers_to_whom_it_would_pick(rng: random.Random) -> None:
     pair = [RoundRobin(), RoundRobin()]
-    sides = [[consumer(number, rng_backlog) for number, rng_backlog in enumerate((1, 3, 3, 2, 5, 1), 1)] for _ in pair]
+    sides = [
+        [lone_consumer(number, backlog_max=backlog) for number, backlog in enumerate((1, 3, 3, 2, 5, 1), 1)]
+        for _ in pair
+    ]
     for distribution, consumers in zip(pair, sides, strict=True):
         for one in consumers:
             distribution.add(one)

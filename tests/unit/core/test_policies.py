@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.queue.distribution import Distribution, RoundRobin
 from artemis_py.core.queue.overflow import Ring, Unbounded
-from tests.kit.core import PLENTY, lines_run
+from tests.kit.core import PLENTY, lines_run, lone_consumer
 
 # ---- overflow ------------------------------------------------------------------------------------
 
@@ -36,8 +36,7 @@ def test_unbounded_gives_up_nothing(ready: int, added: int) -> None:
 
 def joined(distribution: Distribution, id: int, *, priority: int = 0, room: int = PLENTY) -> Consumer:
     """A consumer that is there and awake."""
-    consumer = Consumer(id, object(), settles=False, destructive=True, priority=priority)
-    consumer.room_bytes = room
+    consumer = lone_consumer(id, room, priority=priority)
     distribution.add(consumer)
     distribution.wake(consumer)
     return consumer
