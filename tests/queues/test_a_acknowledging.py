@@ -222,15 +222,11 @@ def test_A_39_A_25_at_most_once_it_frees_the_backlog() -> None:
 # ---- bookmarks of messages in pages --------------------------------------------------------------
 
 PAGING = "<max-size-messages>2</max-size-messages><address-full-policy>PAGE</address-full-policy>"
-
-
-def paged() -> Life:
-    """A queue of which two messages are in memory and the others in pages, with a log that has all of them."""
-    return Life(SUBLET, settings=PAGING, archive=Archive())
+"""Two messages are in memory and the others in pages. The log is retained, so that it has all of them."""
 
 
 def test_A_39_a_message_from_a_page_has_its_bookmark() -> None:
-    bench = paged()
+    bench = Life(SUBLET, settings=PAGING, archive=Archive())
     marks = bookmarks(held(bench, "abcdef"))
     assert marks == sorted(set(marks))
     bench = bench.again()
@@ -241,7 +237,7 @@ def test_A_39_a_message_from_a_page_has_its_bookmark() -> None:
 @pytest.mark.parametrize("selector", [(), ("selector:AMQDurable = 'DURABLE'",)], ids=["any", "chooses"])
 def test_A_39_A_66_what_is_in_pages_goes_when_it_is_read(selector: tuple[str, ...]) -> None:
     """After a restart nothing is known to be leased. The acknowledgement waits for the page."""
-    bench = paged()
+    bench = Life(SUBLET, settings=PAGING, archive=Archive())
     marks = bookmarks(held(bench, "abcdef"))
     bench = bench.again()
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[0]},{marks[2]},{marks[4]}")
@@ -261,7 +257,7 @@ def test_A_39_A_45_A_66_what_is_in_pages_expires_when_it_is_read() -> None:
 
 
 def test_A_66_a_queue_that_is_deleted_remembers_nothing() -> None:
-    bench = paged()
+    bench = Life(SUBLET, settings=PAGING, archive=Archive())
     held(bench, "abcdef")
     bench = bench.again()
     broker = bench.core

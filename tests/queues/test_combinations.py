@@ -115,14 +115,12 @@ TRIPLES = [
 """What is refused only with three."""
 
 
-def attributes_of(*names: str) -> str:
-    """The attributes of a queue with these features; of two that say the same thing, each says its own."""
-    return " ".join(FEATURES[name] for name in names)
-
-
-def settings_of(*names: str) -> str:
-    """The address-setting that they need."""
-    return SETTINGS + "".join(OF_THE_ADDRESS.get(name, "") for name in names)
+def featured(*names: str) -> tuple[str, str]:
+    """The attributes of a queue with these features (of two that say the same thing, each says its own), and the
+    address-setting that they need.
+    """
+    attributes = " ".join(FEATURES[name] for name in names)
+    return attributes, SETTINGS + "".join(OF_THE_ADDRESS.get(name, "") for name in names)
 
 
 @pytest.mark.parametrize("pair", sorted(map(sorted, REFUSED)), ids="-".join)
@@ -140,7 +138,7 @@ def test_a_pair_that_is_refused(pair: list[str]) -> None:
 
 @pytest.mark.parametrize("names", TRIPLES, ids="-".join)
 def test_three_that_are_refused(names: tuple[str, ...]) -> None:
-    errors = errors_of(declared(attributes_of(*names), settings_of(*names)))
+    errors = errors_of(declared(*featured(*names)))
     assert len(errors) == 1
     assert errors[0].line == 5
     assert "never be replaced" in errors[0].message
@@ -170,7 +168,8 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
     """Some messages are sent, one is read and acknowledged, one lost with its reader; then a restart, and the rest is
     read: nothing is lost or comes again that must not, and all counts agree at every step.
     """
-    life = Life(attributes_of(*pair), settings=settings_of(*pair))
+    attributes, settings = featured(*pair)
+    life = Life(attributes, settings=settings)
     sent = ["a1", "b1", "a2", "c1"]
     for body in sent:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"

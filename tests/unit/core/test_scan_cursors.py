@@ -18,11 +18,6 @@ from tests.unit.core.test_scan import act, everything, send_some
 QUEUES: list[dict[str, Any]] = [{}, {"queue_type": "standard"}, {"sort_key": "tag"}, {"target_queue_depth": 7}]
 
 
-def through_json(scan_cursor: ScanCursor) -> ScanCursor:
-    """The mark as a client brings it back."""
-    return ScanCursor.of(json.loads(json.dumps(list(scan_cursor))))
-
-
 CASES = [
     *((queue, "q", messages_max) for queue in QUEUES for messages_max in (-1, 3, 40)),
     ({}, "q.*", 3),
@@ -56,7 +51,10 @@ def test_what_stays_is_seen_once(queue: dict[str, Any], address: str, messages_m
                 if wanted:
                     act(bench, consumers, touched, rng)
                     aside |= set(bench.queue.contents.scheduled)
-            is_done, scan_cursor = scan.is_done, None if scan.is_done else through_json(scan.scan_cursor)
+            is_done, scan_cursor = (
+                scan.is_done,
+                None if scan.is_done else ScanCursor.of(json.loads(json.dumps(list(scan.scan_cursor)))),
+            )
             scan.close()
             for _ in range(rng.randrange(6)):
                 act(bench, consumers, touched, rng)
@@ -88,7 +86,7 @@ def test_the_order_is_that_of_one_round(queue: dict[str, Any], rng: random.Rando
         if located is None:
             break
         found.append(located.message.id)
-        scan_cursor = through_json(scan.scan_cursor)
+        scan_cursor = ScanCursor.of(json.loads(json.dumps(list(scan.scan_cursor))))
         scan.close()
     assert found == everything(bench)
     assert len(found) == bench.queue.message_count
