@@ -41,7 +41,9 @@ class Life(NamedClients):
         cut: bool = False,
     ) -> None:
         self.attributes = attributes
-        self._declared = settings, more, core
+        self._declared = settings, more
+        self.core = core
+        """What the next life has there, too."""
         self.instead = instead
         self.disk = disk or SimDisk(random.Random(1))
         self.archive: Any = archive
@@ -58,7 +60,7 @@ class Life(NamedClients):
         """The next life."""
         self.broker.drain()
         own = self.attributes if attributes is None else attributes
-        return Life(own, self.disk, *self._declared, self.archive, self.instead, cut=self.cut)
+        return Life(own, self.disk, *self._declared, self.core, self.archive, self.instead, cut=self.cut)
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""
