@@ -100,7 +100,7 @@ class SimDisk(Disk):
                 self.files[name] = File(bytearray(data), bytearray(data))
         self._deleted.clear()
         for name, file in list(self.files.items()):
-            if not file.named and self._half():
+            if not file.named and self._rng.random() < 0.5:
                 del self.files[name]
             file.named = True
             file.crash(self._rng)
@@ -124,9 +124,6 @@ class SimDisk(Disk):
             raise DiskError(f"{name}: {fault.error}") if verb == "sync" else fault.error_of(name)
         return self.cut_at is not None and self.operations >= self.cut_at
 
-    def _half(self) -> bool:
-        return self._rng.random() < 0.5
-
     # ---- the verbs -------------------------------------------------------------------------------
 
     def create(self, name: str, size: int) -> None:
@@ -141,7 +138,7 @@ class SimDisk(Disk):
 
     def begin(self, name: str) -> None:
         cut = self._begin("begin", name)
-        if not cut or self._half():
+        if not cut or self._rng.random() < 0.5:
             self.files[name] = File(named=False)
         if cut:
             raise PowerCut
@@ -182,7 +179,7 @@ class SimDisk(Disk):
 
     def rename(self, name: str, new_name: str) -> None:
         cut = self._begin("rename", name)
-        if not cut or self._half():
+        if not cut or self._rng.random() < 0.5:
             self.files[new_name] = self._file(name)
             del self.files[name]
         if cut:
@@ -191,7 +188,7 @@ class SimDisk(Disk):
 
     def delete(self, name: str) -> None:
         cut = self._begin("delete", name)
-        if not cut or self._half():
+        if not cut or self._rng.random() < 0.5:
             file = self.files.pop(name, None)
             if file is not None:
                 self._deleted[name] = bytes(file.durable)

@@ -11,11 +11,12 @@ from random import Random
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Actor, Depth
 from artemis_py.storage.disk.disk import FileDisk
-from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
+from artemis_py.storage.disk.group_commit import Commit
 from artemis_py.storage.journal.audit import AuditTrail, Refusal
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from tests.kit.committer import SteppedCommitter
 
 FILE_BYTES = 4096
 START_MS = 1_700_000_000_000
@@ -28,21 +29,16 @@ Told = tuple[int, int, str, object]
 """lsn, time, kind of event, and what it says."""
 
 
-class ImmediateCommitter(Committer):
+class ImmediateCommitter(SteppedCommitter):
     """Carries out what it is given before it returns."""
 
     def submit(self, commit: Commit) -> None:
-        self.run_now(commit)
-
-    def run_now(self, commit: Commit) -> None:
-        write_commit(commit)
-        self._done = commit
+        super().submit(commit)
+        self.stop()
 
     def later(self, work: Callable[[], None]) -> None:
-        work()
-
-    def stop(self) -> None:
-        return
+        super().later(work)
+        self.stop()
 
 
 def message(number: int, body: bytes = b"", origin: int = 0, **headers: str) -> Message:
@@ -78,13 +74,6 @@ class Story:
             self.disk, ImmediateCommitter(), settings, start=JournalStart(), care=SegmentCare(retire=retire)
         )
         self.consumers: dict[int, Actor | None] = {}
-
-    @property
-    def story(self) -> AuditTrail:
-        """What only readers want to know."""
-        story = self.journal.records.audit
-        assert isinstance(story, AuditTrail)
-        return story
 
     def declare(self) -> None:
         """The queues become known."""
@@ -149,7 +138,9 @@ class Story:
 
     def refuse(self, origin: int, count: int) -> None:
         """An address drops some."""
-        lsn = self.story.record_refusal(Refusal("a", "drop", origin, count, 100 * count))
+        audit = self.journal.records.audit
+        assert isinstance(audit, AuditTrail)
+        lsn = audit.record_refusal(Refusal("a", "drop", origin, count, 100 * count))
         self._tell(lsn, "refused", ("a", "drop", f"host:{origin}", count, 100 * count))
 
     def count(self) -> None:

@@ -70,15 +70,12 @@ class Run(World):
             assert contents.paged.count or written <= there, queue.name
 
 
-def _settings(rows: dict[str, str]) -> str:
-    return "".join(f"<{name}>{value}</{name}>" for name, value in rows.items())
-
-
 def _config(rows: dict[str, str], core: str = "", acceptor: str = "") -> BrokerConfig:
+    settings = "".join(f"<{name}>{value}</{name}>" for name, value in {**_RUN, **rows}.items())
     return configuration(
         f"""{core}<addresses><address name="q"><anycast><queue name="q"/></anycast></address>
         <address name="dead"><anycast><queue name="dead"/></anycast></address></addresses>
-        <address-settings><address-setting match="q">{_settings({**_RUN, **rows})}</address-setting>
+        <address-settings><address-setting match="q">{settings}</address-setting>
         </address-settings>""",
         acceptor,
     )

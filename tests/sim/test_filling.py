@@ -6,6 +6,6 @@ from tests.sim.filling import FillWorld
 
 
 def test_queues_are_filled_once_however_often_the_power_goes() -> None:
-    worlds = [FillWorld(seed).run() for seed in range(40)]
+    worlds = [FillWorld(seed).fill() for seed in range(40)]
     assert sum(world.recalled for world in worlds) > 1000
     assert sum(world.arrivals - world.recalled for world in worlds) > 100

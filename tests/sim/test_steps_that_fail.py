@@ -92,7 +92,7 @@ def _expire(world: World, queue: str) -> None:
 
 def _purge(world: World, name: str) -> None:
     world.settled |= set(world.sent)
-    world.queue(name).purge("purged", world.life.loop.clock_ms())
+    world.life.broker.queues[name].purge("purged", world.life.loop.clock_ms())
     world.life.turns.schedule()
     world.drain()
 
@@ -125,7 +125,7 @@ def _dead(world: World) -> None:
     for frame in _refused_once(world):
         world.settle("consumer", "NACK", frame)
     world.advance(10)
-    assert world.queue("dead").message_count == 2
+    assert world.life.broker.queues["dead"].message_count == 2
 
 
 def _replace(world: World, queue: str) -> None:
@@ -137,7 +137,9 @@ def _replace(world: World, queue: str) -> None:
 def _change(world: World, verb: str, *arguments: Any, of: str = "q", which: MessageFilter | None = None) -> None:
     if verb == "remove":
         world.settled |= set(world.sent)
-    getattr(world.life.broker.message_operations, verb)(world.queue(of), which or MessageFilter(), *arguments)
+    getattr(world.life.broker.message_operations, verb)(
+        world.life.broker.queues[of], which or MessageFilter(), *arguments
+    )
     world.finish()
 
 
@@ -274,7 +276,7 @@ OPERATIONS: dict[str, Operation] = {
     "deliver scheduled": (
         lambda world: _schedule(world, "q"),
         lambda world, _: world.life.broker.message_operations.deliver(
-            world.queue("q"), (1, 2, 3), world.life.loop.clock_ms()
+            world.life.broker.queues["q"], (1, 2, 3), world.life.loop.clock_ms()
         ),
     ),
 }  # fmt: skip

@@ -42,10 +42,6 @@ class Made:
         found = [record for record in records(self.disk(), name) if record.offset <= offset < record.end]
         return found[0] if found else None
 
-    def published_in(self, name: str) -> set[tuple[int, int]]:
-        """Living messages of which a file has the record."""
-        return {one for record in records(self.disk(), name) for one in published_by(record)} & self.alive
-
 
 def published_by(record: Record) -> set[tuple[int, int]]:
     """Queue and message of everything that a record publishes."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from artemis_py.config.settings import BrokerConfig
-from artemis_py.core.queue.queue import Queue
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.opening import SimStore
@@ -85,9 +84,8 @@ class World:
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         client = self.clients.get(name)
         if client is None or client.is_closed:
-            client = self.clients[name] = self.life.connect()
-            client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-        client.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+            client = self.clients[name] = self.life.connect().greet()
+        client.frame(command, *headers, body=body)
         self.drain()
 
     def send(self, queue: str, *headers: str) -> str:
@@ -95,10 +93,9 @@ class World:
         body = f"{queue} {self.number}"
         receipt = f"receipt:{self.number}"
         self.write("producer", "SEND", f"destination:{queue}", "persistent:true", receipt, *headers, body=body)
-        frames = self.clients["producer"].collect()
+        frames = self.clients["producer"].heard()
         if any(frame.command == "RECEIPT" and frame.header("receipt-id") == str(self.number) for frame in frames):
             self.sent.append(body)
-        frames.clear()
         return body
 
     def subscribe(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
@@ -106,10 +103,7 @@ class World:
         return self.messages(name)
 
     def messages(self, name: str) -> list[ServerFrame]:
-        frames = self.clients[name].collect()
-        found = [frame for frame in frames if frame.command == "MESSAGE"]
-        frames.clear()
-        return found
+        return [frame for frame in self.clients[name].heard() if frame.command == "MESSAGE"]
 
     def settle(self, name: str, command: str, frame: ServerFrame, *headers: str) -> None:
         self.write(name, command, f"id:{frame.header('ack')}", *headers)
@@ -129,9 +123,6 @@ class World:
             self.drain()
             if not changes:
                 break
-
-    def queue(self, name: str) -> Queue:
-        return self.life.broker.queues[name]
 
     def lose_all(self) -> None:
         for client in self.clients.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -67,7 +68,7 @@ class Trader:
     """
 
     def __init__(
-        self, life: Incarnation, rng: random.Random, name: str, numbers: list[int], *, in_parts: bool = False
+        self, life: Incarnation, rng: random.Random, name: str, numbers: Iterator[int], *, in_parts: bool = False
     ) -> None:
         self.name = name
         self.promised: list[Fact] = []
@@ -76,7 +77,7 @@ class Trader:
         self._life = life
         self._rng = rng
         self._numbers = numbers
-        """The last number used, shared by all clients of a world."""
+        """Of messages, receipts and names, shared by all clients of a world."""
         self.client = life.connect()
         self._in_parts = in_parts
         self._unsent = b""
@@ -87,10 +88,6 @@ class Trader:
         self._asked: dict[str, list[Fact]] = {}
         self._put("CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
         life.listeners.append(self.listen)
-
-    def _number(self) -> int:
-        self._numbers[0] += 1
-        return self._numbers[0]
 
     def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
         data = self._unsent + _frame(command, *headers, body=body)
@@ -106,7 +103,7 @@ class Trader:
 
     def _receipt(self, facts: list[Fact]) -> str:
         """The header that asks for a RECEIPT; it promises ``facts``."""
-        receipt = str(self._number())
+        receipt = str(next(self._numbers))
         self._asked[receipt] = facts
         return f"receipt:{receipt}"
 
@@ -175,7 +172,7 @@ class Trader:
         data = self._unsent
         self._unsent = b""
         for persistent in kinds:
-            body = b"%d:%s" % (self._number(), b"x" * rng.choice(BODY_BYTES))
+            body = b"%d:%s" % (next(self._numbers), b"x" * rng.choice(BODY_BYTES))
             headers = [_destination(destination), f"{SENDER}:{self.name}"]
             facts: list[Fact] = []
             if persistent:
@@ -193,7 +190,7 @@ class Trader:
     def _send(self) -> None:
         rng = self._rng
         destination = rng.choice(ANYCAST + MULTICAST)
-        number = self._number()
+        number = next(self._numbers)
         body = b"%d:%s" % (number, b"x" * rng.choice(BODY_BYTES))
         headers = [_destination(destination), f"{SENDER}:{self.name}"]
         persistent = rng.random() < 0.85
@@ -237,7 +234,7 @@ class Trader:
     def _transact(self) -> None:
         rng = self._rng
         if not self._work or (len(self._work) < 2 and rng.random() < 0.3):
-            name = f"t{self._number()}"
+            name = f"t{next(self._numbers)}"
             self._work[name] = []
             self._ask("BEGIN", f"transaction:{name}", facts=[])
             return
@@ -254,7 +251,7 @@ class Trader:
         rng = self._rng
         if len(self._readings) >= 3:
             return
-        key = f"s{self._number()}"
+        key = f"s{next(self._numbers)}"
         mode = rng.choice(("auto", "client", "client-individual", "client-individual"))
         headers = [f"id:{key}", f"ack:{mode}", f"consumer-window-size:{rng.choice((-1, 0, 2000))}"]
         facts: list[Fact] = []

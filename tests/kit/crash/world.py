@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 
+from artemis_py.config.settings import BrokerConfig
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.crash.check import (
     Broken,
@@ -150,7 +152,7 @@ class CrashWorld:
             retains=self.rng.random() < 0.3,
         )
         self._archive = Archive() if self.settings.retains else None
-        self._numbers = [0]
+        self._numbers = count(1)
         self._now_ms = START_MS
         self._pages = self.rng.random() < 0.5
         self._patience = self.rng.choice((0.05, 0.3, 0.9))
@@ -170,15 +172,18 @@ class CrashWorld:
         """The files as they are."""
         return SimStore(self.disk, self.settings, self._archive)
 
+    def configuration(self) -> BrokerConfig:
+        """That of the next life."""
+        plain, paging = (LARGE_CONFIGURATION, LARGE_PAGING) if self._large else (CONFIGURATION, PAGING)
+        return paging if self._pages else plain
+
     def live(self, store: SimStore, base: Projection, cut_after: int | None = None) -> tuple[SimStore, Projection]:
         """One life, its crash, and the files as they are opened after it. ``cut_after`` disk operations the power goes;
         None: at random, or the disk fails instead.
         """
-        plain, paging = (LARGE_CONFIGURATION, LARGE_PAGING) if self._large else (CONFIGURATION, PAGING)
-        config = paging if self._pages else plain
         if store.files.large.given_up:
             raise Broken(f"a crash left {store.files.findings}")
-        life = Incarnation(config, store, base, self._now_ms)
+        life = Incarnation(self.configuration(), store, base, self._now_ms)
         traders: list[Trader] = []
         promised: list[Fact] = []
         if cut_after is None and self.rng.random() < FAULTS:

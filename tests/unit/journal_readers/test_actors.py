@@ -46,10 +46,6 @@ def sent(story: Story, number: int, origin: int) -> Step:
     return partial(story.publish, number, [1], b"", origin)
 
 
-def together(story: Story, *steps: Step) -> Step:
-    return partial(story.together, *steps)
-
-
 def test_each_sender_is_told_and_the_broker_too(story: Story) -> None:
     story.turn(sent(story, 1, 1), sent(story, 2, 2), sent(story, 3, 2), sent(story, 4, 0), sent(story, 5, 1))
     story.turn(sent(story, 6, 1))
@@ -71,19 +67,19 @@ def test_a_run_is_from_one_sender(story: Story) -> None:
 
 
 def test_a_group_knows_nobody_at_its_beginning_and_end(story: Story) -> None:
-    group = together(story, sent(story, 2, 0), sent(story, 3, 1), sent(story, 4, 2))
+    group = partial(story.together, sent(story, 2, 0), sent(story, 3, 1), sent(story, 4, 2))
     story.turn(sent(story, 1, 1), group, sent(story, 5, 0), sent(story, 6, 2))
     assert senders(story) == dict(enumerate(["host:1", "the broker", "host:1", "host:2", "the broker", "host:2"], 1))
 
 
 def test_a_group_of_one_copy_is_not_taken_for_its_neighbours(story: Story) -> None:
     """A group of one record is written as that record alone: it must not get the sender of the one before."""
-    story.turn(sent(story, 1, 1), together(story, sent(story, 2, 0)), sent(story, 3, 1))
+    story.turn(sent(story, 1, 1), partial(story.together, sent(story, 2, 0)), sent(story, 3, 1))
     assert senders(story) == {1: "host:1", 2: "the broker", 3: "host:1"}
 
 
 def test_a_group_of_nothing_changes_nothing(story: Story) -> None:
-    story.turn(sent(story, 1, 1), together(story), sent(story, 2, 0), sent(story, 3, 1))
+    story.turn(sent(story, 1, 1), partial(story.together), sent(story, 2, 0), sent(story, 3, 1))
     assert senders(story) == {1: "host:1", 2: "the broker", 3: "host:1"}
 
 
@@ -128,7 +124,7 @@ def test_without_retention_nothing_is_told(tmp_path: Path) -> None:
     story = Story(tmp_path / "journal", retains=False)
     story.turn(story.declare)
     assert set(story.consumers.values()) == {None}
-    story.turn(sent(story, 1, 1), together(story, sent(story, 2, 2)), story.count)
+    story.turn(sent(story, 1, 1), partial(story.together, sent(story, 2, 2)), story.count)
     kinds = {record.type_code for record in whole_records("", log_files([story.folder])[-1].path.read_bytes(), [])}
     assert kinds == {records.BATCH, records.QUEUE, records.MESSAGE}
 

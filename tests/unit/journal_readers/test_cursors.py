@@ -183,7 +183,7 @@ def test_bodies_of_held_files_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"bytes_max": 1}, {"bytes_max": None, "period_ms": 1000}], ids=str)
-def test_bodies_of_which_only_the_journal_tells_are_held(tmp_path: Path, limits: dict[str, int | None]) -> None:
+def test_bodies_of_which_only_the_journal_tells_are_held(tmp_path: Path, limits: dict[str, Any]) -> None:
     """No segment is retained yet, or none any more."""
     rig = JournalWithCursors(tmp_path, **limits)
     for number in range(1, 7):
@@ -194,9 +194,10 @@ def test_bodies_of_which_only_the_journal_tells_are_held(tmp_path: Path, limits:
     def left(*retired: tuple[int, int], starts: bool = False) -> int:
         """How many bytes of bodies are kept after these, each with its number and lsn."""
         if starts or not retention:
-            body_log = RetainedBodies(rig.disk, rig.disk.directory, rig.disk.directory, tmp_path / "kept", clock_ms)
-            args = (rig.disk, tmp_path / "journal", settings, clock_ms, body_log, rig.cursors)
-            retention[:] = [(Retention(*args), body_log)]
+            own = rig.disk.directory
+            body_log = RetainedBodies(rig.disk, own, own, tmp_path / "kept", lambda: rig.now_ms)
+            log = Retention(rig.disk, own, settings, lambda: rig.now_ms, body_log, rig.cursors)
+            retention[:] = [(log, body_log)]
         log, bodies = retention[0]
         for number, lsn in retired:
             rig.disk.begin(body_name(number, durable=True))
@@ -206,9 +207,6 @@ def test_bodies_of_which_only_the_journal_tells_are_held(tmp_path: Path, limits:
         log.purge()
         assert not log.files
         return bodies.size_bytes
-
-    def clock_ms() -> int:
-        return rig.now_ms
 
     retention: list[tuple[Retention, RetainedBodies]] = []
     rig.put("reader", 2)

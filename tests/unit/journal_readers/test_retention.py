@@ -214,7 +214,9 @@ def test_a_new_journal_goes_on_behind_the_kept_one(tmp_path: Path, rng: Random) 
     mark = Retention(story.disk, story.folder, settings, lambda: story.now_ms).log_end()
     assert isinstance(mark, LogEnd)
     assert mark.number == log_files([tmp_path / "kept"])[-1].number
-    assert mark.lsn == log_first_lsn(story.folder) - 1
+    oldest = log_files([story.folder])[0].path.read_bytes()
+    assert len(oldest) >= FILE_BYTES
+    assert mark.lsn == decode_file_header(oldest).first_lsn - 1
     assert (mark.batch.message_id, mark.batch.queue_id) == (4711, 12)
 
 
@@ -231,10 +233,3 @@ def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: P
         journal.records.now_ms = START_MS + second * 1000
         journal.seal()
     assert done == [0, 10, 20]
-
-
-def log_first_lsn(folder: Path) -> int:
-    """The number with which the oldest file of a directory begins."""
-    data = log_files([folder])[0].path.read_bytes()
-    assert len(data) >= FILE_BYTES
-    return decode_file_header(data).first_lsn
