@@ -8,15 +8,14 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES
 from artemis_py.storage.recovery.accept_journal import Recovered, recover
 from tests.kit.crash.prepared import (
-    QUEUE_ID,
     batch_starts,
-    commit,
     flip,
     kept_ids,
     message,
     open_journal,
     overwrite,
     prepare,
+    publish,
     records,
 )
 from tests.kit.disk import SimDisk
@@ -30,8 +29,7 @@ def _goes_on(disk: SimDisk, expected: list[int]) -> None:
     """A broker starts on the disk, writes, and loses nothing by starting again."""
     journal, committer, recovered = open_journal(disk)
     assert kept_ids(recovered) == expected
-    journal.records.published(message(99), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(99))
     disk.crash()
     again = recover(disk)
     assert kept_ids(again) == [*expected, 99]
@@ -166,8 +164,7 @@ def test_a_body_that_looks_like_a_journal_is_not_read_as_one() -> None:
     other = prepare(3, 3).read(FIRST).rstrip(b"\0")
     disk = prepare(2)
     journal, committer, _ = open_journal(disk)
-    journal.records.published(message(50, other + b"the end"), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(50, other + b"the end"))
     name = segment_name(2)
     flip(disk, name, records(disk, name)[-1].end - 1)
     recovered = recover(disk)

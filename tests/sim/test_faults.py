@@ -11,7 +11,7 @@ from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.opening import SimStore
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, kept_ids, message, open_journal, publish
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.world import CONFIGURATION, DUPLICATE_IDS_KEPT
 from tests.kit.disk import Fault, SimDisk
@@ -100,7 +100,6 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
 def test_a_journal_recovers_on_a_disk_that_cannot_be_written() -> None:
     """Reading an undamaged journal writes nothing; a full disk does not keep a broker from starting."""
     disk, journal, committer = begin()
-    journal.records.published(message(1), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(1))
     disk.fault = Fault(0, "Read-only file system", verbs=("create", "write", "sync", "rename", "delete"))
     assert kept_ids(recover(disk)) == [1]

@@ -27,6 +27,7 @@ from tests.kit.crash.prepared import (
     message,
     open_journal,
     overwrite,
+    publish,
     records,
 )
 from tests.kit.crash.projection import Projection
@@ -83,8 +84,7 @@ def test_a_deleted_file_that_comes_back_brings_back_nothing() -> None:
         )
         for number in range(1, 9):
             one = message(number)
-            journal.records.published(one, [QUEUE_ID], 0)
-            commit(journal, committer)
+            publish(journal, committer, one)
             journal.records.settled(QUEUE_ID, [one], "acked")
             commit(journal, committer)
         assert segment_name(1) not in disk.names()
@@ -227,8 +227,7 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     clean.
     """
     disk, journal, committer = begin()
-    journal.records.published(message(1), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(1))
     name = last_segment(disk)
     for extent in NAMES:  # it is written when the first write is durable, and then the header is
         disk.delete(extent)
@@ -236,8 +235,7 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     disk.files[name].sync()
     assert all(damage.torn for damage in recover(disk).damages)
     journal, committer, _ = open_journal(disk)
-    journal.records.published(message(2), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(2))
     assert recover(disk).damages == []
 
 
@@ -245,11 +243,9 @@ def _torn_first_write(seed: int) -> SimDisk:
     """Two files, of which the second lost the sector with its header; the extent knows of the first alone."""
     settings = JournalSettings(file_bytes=300, compact_files_min=0)
     disk, journal, committer = begin(settings, seed=seed)
-    journal.records.published(message(1), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(1))
     known = {name: disk.read(name) for name in NAMES}
-    journal.records.published(message(2), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(2))
     assert segment_name(2) == last_segment(disk)
     for name, data in known.items():
         overwrite(disk, name, 0, data)

@@ -54,14 +54,19 @@ def commit(journal: Journal, committer: SteppedCommitter) -> None:
     journal.poll()
 
 
+def publish(journal: Journal, committer: SteppedCommitter, *messages: Message) -> int:
+    """Messages to the queue, in a batch of their own; returns the last lsn."""
+    lsns = [journal.records.published(one, [QUEUE_ID], 0) for one in messages]
+    commit(journal, committer)
+    return lsns[-1]
+
+
 def prepare(*batches: int, file_bytes: int = 65536) -> SimDisk:
     """A disk with one queue and messages 1, 2, 3...: as many in each batch as told."""
     disk, journal, committer = begin(JournalSettings(file_bytes=file_bytes, compact_files_min=0))
     numbers = count(1)
     for messages in batches:
-        for _ in range(messages):
-            journal.records.published(message(next(numbers)), [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, *(message(next(numbers)) for _ in range(messages)))
     return disk
 
 

@@ -22,7 +22,6 @@ from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.crash.prepared import (
     QUEUE_ID,
     begin,
-    commit,
     flip,
     kept_ids,
     last_segment,
@@ -30,6 +29,7 @@ from tests.kit.crash.prepared import (
     open_journal,
     overwrite,
     prepare,
+    publish,
     records,
 )
 from tests.kit.disk import SimDisk
@@ -50,13 +50,9 @@ def _wreck(disk: SimDisk, record: Record, name: str = FIRST) -> None:
 def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
     """Message 1 to 3 in a batch, of which 2 has this body; and, if that is to be proved, another batch."""
     disk, journal, committer = begin()
-    journal.records.published(message(1), [QUEUE_ID], 0)
-    journal.records.published(message(2, body), [QUEUE_ID], 0)
-    journal.records.published(message(3), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(1), message(2, body), message(3))
     if proved:
-        journal.records.published(message(4), [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, message(4))
     return disk, FIRST
 
 
@@ -106,8 +102,7 @@ def test_the_next_batch_in_the_body_of_the_last_record_proves_nothing() -> None:
     )
     disk = prepare(1)
     journal, committer, _ = open_journal(disk)
-    journal.records.published(message(50, inside + b"the end"), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(50, inside + b"the end"))
     name = last_segment(disk)
     torn = records(disk, name)[-1]
     assert torn.end == len(disk.read(name).rstrip(b"\0"))
@@ -150,8 +145,7 @@ def test_any_batch_proves_where_none_was_read_before() -> None:
     disk = prepare(*[1] * 10)
     journal, committer, _ = open_journal(disk)
     for number in (11, 12, 13):
-        journal.records.published(message(number), [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, message(number))
     name = last_segment(disk)
     first, eleventh, *_ = records(disk, name)
     assert first.type_code == BATCH
@@ -187,10 +181,8 @@ def test_a_page_that_was_told_again_in_one_batch_hides_no_record_in_front_of_it(
     for count in (1, 2, 3):
         page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
         journal.records.paged(page)
-    journal.records.published(message(3), [QUEUE_ID], 0)
-    commit(journal, committer)
-    journal.records.published(message(4), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(3))
+    publish(journal, committer, message(4))
     before, grew = next(
         pair
         for pair in zip(records(disk, FIRST), records(disk, FIRST)[1:], strict=False)

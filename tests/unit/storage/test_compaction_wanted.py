@@ -8,7 +8,7 @@ from artemis_py.message import Message
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message
+from tests.kit.crash.prepared import QUEUE_ID, begin, message, publish
 from tests.kit.disk import SimDisk
 
 FILE_BYTES = 4096
@@ -24,8 +24,7 @@ def filled(
     while len(journal.segments) < files:
         assert not journal.compaction.is_wanted
         published.append(message(len(published) + 1, bytes(400)))
-        journal.records.published(published[-1], [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, published[-1])
     gone = published[1 : 1 + round(settled * (len(published) - 1))]
     if gone:
         journal.records.settled(QUEUE_ID, gone, "acked")

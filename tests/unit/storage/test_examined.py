@@ -31,6 +31,7 @@ from tests.kit.crash.prepared import (
     open_journal,
     overwrite,
     prepare,
+    publish,
     records,
 )
 from tests.kit.disk import SECTOR_BYTES, File, SimDisk
@@ -46,8 +47,7 @@ def test_a_record_lost_before_a_group_costs_one_record() -> None:
         journal.records.published(message(number), [QUEUE_ID], 0)
     journal.records.end_group()
     commit(journal, committer)
-    journal.records.published(message(5), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(5))
     second = records(disk, segment_name(1))[3]
     flip(disk, segment_name(1), second.end - 1)
     recovered = recover(disk)

@@ -44,13 +44,6 @@ def system(monkeypatch: pytest.MonkeyPatch) -> FailingOs:
     """Stands in the place of ``os`` for disks and rooms."""
     failing = FailingOs(CALLS, instead=dict.fromkeys(SYNCS, lambda descriptor: None))
     failing.put_in_place(monkeypatch, disk_module, space, permissions)
-    original = FileDisk.__init__
-
-    def made(self: FileDisk, directory: Path, **named: Any) -> None:
-        original(self, directory, **named)
-        self._sync = failing.fdatasync
-
-    monkeypatch.setattr(FileDisk, "__init__", made)
     return failing
 
 

@@ -17,7 +17,7 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE, QUEUE_ID, begin, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE, QUEUE_ID, begin, commit, kept_ids, message, open_journal, publish
 from tests.kit.disk import SimDisk
 
 BODY = bytes(500)
@@ -55,8 +55,7 @@ def test_each_kind_of_write_syncs_as_its_setting_says(transactional: bool, non_t
     _, journal, committer = begin(settings)
     commit(journal, committer)
     before = journal.syncs
-    journal.records.published(message(1), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(1))
     assert journal.syncs - before == non_transactional
     before = journal.syncs
     journal.records.begin_group(transactional=True)
@@ -166,16 +165,13 @@ def test_without_compaction_only_dead_files_at_the_beginning_go() -> None:
     assert segment_name(1) in disk.names()
     journal.records.settled(QUEUE_ID, [stays], "acked")
     commit(journal, committer)
-    journal.records.published(message(50), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(50))
     assert len([name for name in disk.names() if segment_number(name)]) == 1
 
 
 def test_a_batch_larger_than_a_file_is_whole_in_one() -> None:
     disk, journal, committer = begin(JournalSettings(file_bytes=1000, compact_files_min=0))
-    for number in range(1, 20):
-        journal.records.published(message(number, BODY), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, *(message(number, BODY) for number in range(1, 20)))
     disk.crash()
     assert kept_ids(recover(disk)) == list(range(1, 20))
 
@@ -232,12 +228,10 @@ def test_what_is_known_of_a_page_is_written_again_although_its_size_was_damaged(
     disk.sync(segment_name(1))
     journal, committer, recovered = open_journal(disk, JournalSettings(file_bytes=8192, compact_files_min=0))
     assert recovered.damages
-    journal.records.published(message(2, bytes(9000)), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(2, bytes(9000)))
     journal.records.settled(QUEUE_ID, [message(2)], "acked")
     commit(journal, committer)
-    journal.records.published(message(3), [QUEUE_ID], 0)
-    commit(journal, committer)
+    publish(journal, committer, message(3))
     assert segment_name(1) not in disk.names()
 
 

@@ -14,7 +14,7 @@ from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, open_journal, records
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, open_journal, publish, records
 from tests.kit.journal_story import Story
 
 
@@ -44,8 +44,7 @@ def test_when_a_broker_starts_all_that_was_written_is_durable() -> None:
     for _ in range(2):
         journal, committer, _ = open_journal(disk)
         assert journal.records.last_lsn == journal.durable_lsn == journal.records.next_lsn - 1
-        journal.records.published(message(journal.batches), [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, message(journal.batches))
 
 
 def test_a_restart_finds_scheduled_messages_where_they_fell_due() -> None:

@@ -7,18 +7,17 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.storage.journal.settings import JournalSettings
-from artemis_py.storage.recovery.accept_journal import recover
+from artemis_py.storage.recovery.accept_journal import Recovered, recover
 from tests.kit.core import lines_run
 from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message
-from tests.kit.disk import SimDisk
 
 PER_BATCH = 500
 LINES_MAX = 115
 """For one record; 106 were counted."""
 
 
-def journal_of(messages: int) -> SimDisk:
-    """Messages of 1 KiB, four of five acknowledged, ten at a time. The first stays, and with it all files."""
+def lines_per_record(messages: int) -> float:
+    """Of messages of 1 KiB, four of five acknowledged, ten at a time. The first stays, and with it all files."""
     disk, journal, committer = begin(JournalSettings(compact_files_min=0))
     body = bytes(1024)
     held = []
@@ -33,12 +32,7 @@ def journal_of(messages: int) -> SimDisk:
         if number % PER_BATCH == 0:
             commit(journal, committer)
     commit(journal, committer)
-    return disk
-
-
-def lines_per_record(messages: int) -> float:
-    disk = journal_of(messages)
-    found = []
+    found: list[Recovered] = []
     lines = lines_run(lambda: found.append(recover(disk)))
     (recovered,) = found
     assert recovered.damages == []

@@ -9,27 +9,19 @@ import pytest
 from artemis_py.storage.format import records
 from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.journal.extent import NAMES, JournalExtent, read_extent
-from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message, open_journal
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, kept_ids, message, open_journal, publish
 
 FILE_BYTES = 4096
 SMALL = JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0)
+KILOBYTE = bytes(1000)
 UNSYNCED = replace(SMALL, sync_non_transactional=False)
-
-
-def publish(journal: Journal, committer: SteppedCommitter, number: int, body_bytes: int = 1000) -> int:
-    """A message in a batch of its own; returns its lsn."""
-    lsn = journal.records.published(message(number, bytes(body_bytes)), [QUEUE_ID], 0)
-    commit(journal, committer)
-    return lsn
 
 
 def test_a_segment_goes_only_when_the_log_is_durable_up_to_where_nothing_needed_it_any_more() -> None:
     disk, journal, committer = begin(SMALL)
     for number in range(1, 9):
-        publish(journal, committer, number)
+        publish(journal, committer, message(number, KILOBYTE))
     first, second = journal.segments[:2]
     end_lsn = journal.records.last_lsn
     journal.files.let_oldest_go(end_lsn)
@@ -43,7 +35,7 @@ def test_a_segment_goes_only_when_the_log_is_durable_up_to_where_nothing_needed_
 
 def test_a_segment_says_where_the_one_before_it_ended() -> None:
     disk, journal, committer = begin(SMALL)
-    lsns = [publish(journal, committer, number) for number in range(1, 9)]
+    lsns = [publish(journal, committer, message(number, KILOBYTE)) for number in range(1, 9)]
     headers = [records.decode_file_header(disk.read(segment.name)) for segment in journal.segments[:-1]]
     assert len(headers) > 1
     assert headers[0].before_lsn == 0
@@ -56,9 +48,10 @@ def test_a_segment_is_full_when_nothing_more_fits(spare_bytes: int) -> None:
     _, journal, committer = begin(SMALL)
     commit(journal, committer)
     written = journal.segments[0].written_bytes
-    publish(journal, committer, 1, 0)
+    publish(journal, committer, message(1, b""))
     overhead = journal.segments[0].written_bytes - written
-    publish(journal, committer, 2, FILE_BYTES - journal.segments[0].written_bytes - overhead - spare_bytes)
+    body = bytes(FILE_BYTES - journal.segments[0].written_bytes - overhead - spare_bytes)
+    publish(journal, committer, message(2, body))
     assert journal.segments[0].written_bytes == FILE_BYTES - spare_bytes
     assert len(journal.segments) == (1 if spare_bytes else 2)
 
@@ -81,7 +74,7 @@ def test_a_segment_that_was_not_synced_is_not_said_to_exist() -> None:
 def test_an_orderly_end_says_which_record_is_the_last(body_bytes: int) -> None:
     """Also when it filled the file, so that the next one has nothing yet."""
     disk, journal, committer = begin(SMALL)
-    lsn = publish(journal, committer, 1, body_bytes)
+    lsn = publish(journal, committer, message(1, bytes(body_bytes)))
     assert (segment_name(2) in [segment.name for segment in journal.segments]) == bool(body_bytes)
     journal.finish()
     committer.stop()
@@ -98,7 +91,7 @@ def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker
     for seed in range(10):
         disk, journal, committer = begin(UNSYNCED, seed=seed)
         for number in range(1, 5):
-            lsn = publish(journal, committer, number, 100)
+            lsn = publish(journal, committer, message(number, bytes(100)))
             journal.finish()
             committer.stop()
             assert read_extent(disk).extent == JournalExtent(1, number, lsn)
@@ -110,7 +103,7 @@ def test_an_orderly_end_is_synced_although_nothing_asked_for_it_while_the_broker
 
 def test_an_end_that_left_something_unwritten_does_not_say_where_it_is() -> None:
     disk, journal, committer = begin(SMALL)
-    publish(journal, committer, 1)
+    publish(journal, committer, message(1, KILOBYTE))
     journal.records.published(message(2), [QUEUE_ID], 0)
     journal.finish()
     committer.stop()
@@ -123,11 +116,11 @@ def test_a_journal_whose_extent_was_lost_says_again_where_it_begins() -> None:
     """Or a start would not miss its oldest file."""
     disk, journal, committer = begin(SMALL)
     for number in range(1, 9):
-        publish(journal, committer, number)
+        publish(journal, committer, message(number, KILOBYTE))
     for name in NAMES:
         disk.delete(name)
     journal, committer, _ = open_journal(disk, SMALL)
     count = len(journal.segments)
     assert count > 2
-    publish(journal, committer, 9)
+    publish(journal, committer, message(9, KILOBYTE))
     assert read_extent(disk).extent == JournalExtent(1, count)

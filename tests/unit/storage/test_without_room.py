@@ -19,7 +19,7 @@ from artemis_py.storage.journal.segments import Spares
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, publish
 from tests.kit.disk import Fault, SimDisk
 
 
@@ -82,8 +82,7 @@ def _files_after_drain(*, is_roomy: bool, left: int = 1 << 30) -> int:
     disk, journal, committer = begin(settings)
     published = [message(number, bytes(200)) for number in range(1, 61)]
     for each in published:
-        journal.records.published(each, [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, each)
     journal.records.settled(QUEUE_ID, published[1::2], ACKED)
     disk.has_room, disk.left_bytes = is_roomy, left
     for _ in range(50):
@@ -110,8 +109,7 @@ def test_compaction_moves_little_at_a_time() -> None:
     disk, journal, committer = begin(settings)
     published = [message(number, bytes(100_000)) for number in range(1, 121)]
     for each in published:
-        journal.records.published(each, [QUEUE_ID], 0)
-        commit(journal, committer)
+        publish(journal, committer, each)
     journal.records.settled(QUEUE_ID, [*published[:20], *published[60:80]], ACKED)
     written = committed = 0
     while journal.has_pending or journal.compaction.is_wanted:
