@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from artemis_py.core.budget import Budget
-from artemis_py.core.operations.scan import SCHEDULED, MessageFilter, QueueScan
+from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.errors import BrokerError
 from artemis_py.selector import compile_selector
 from tests.kit.crash.incarnation import Incarnation
@@ -68,7 +67,8 @@ def handle(life: Incarnation, rng: random.Random) -> None:
         elif move == 4:
             message_operations.prioritize(queue, choice, rng.randrange(10))
         elif move == 5:
-            _deliver(life, queue.name)
+            scheduled = [entry.message.id for entry in queue.contents.scheduled.values()]
+            message_operations.deliver(queue, scheduled, life.loop.now_ms)
         elif move == 6:
             message_operations.retry(broker.queues[rng.choice(("dead", "late"))], choice)
         else:
@@ -76,13 +76,3 @@ def handle(life: Incarnation, rng: random.Random) -> None:
     except BrokerError:
         pass  # there is no dead-letter address, for example
     life.turns.schedule()
-
-
-def _deliver(life: Incarnation, name: str) -> None:
-    queue = life.broker.queues[name]
-    scan = QueueScan(queue, (SCHEDULED,))
-    ids = []
-    while (located := scan.next(Budget())) is not None:
-        ids.append(located.message.id)
-    scan.close()
-    life.broker.message_operations.deliver(queue, ids, life.loop.now_ms)

@@ -1,13 +1,12 @@
-"""The index of a segment: what the journal keeps while it writes is what a walk over the file finds."""
+"""The index of a segment. That what the journal keeps while it writes is what a walk over the file finds, crash worlds
+check after each crash (``indexes_match``).
+"""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,7 +22,6 @@ from artemis_py.storage.format.segment_index import decode_index, encode_index, 
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, index_beside, write_index
 from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.crash import prepared
-from tests.kit.journal_story import Story, message
 from tests.kit.journal_with_cursors import JournalWithCursors
 
 COMPACTED = JournalSettings(file_bytes=4096, compact_files_min=3, compact_percentage=60)
@@ -46,27 +44,6 @@ def turn(rig: JournalWithCursors, now_ms: int) -> None:
 def bytes_of(rig: JournalWithCursors, number: int) -> bytes:
     """A segment's file."""
     return (rig.disk.directory / segment_name(number)).read_bytes()
-
-
-def test_the_journal_keeps_what_a_walk_finds(tmp_path: Path, rng: random.Random) -> None:
-    story = Story(tmp_path)
-    kept: dict[int, dict[str, object]] = {}
-    seal = story.journal.poll
-
-    def poll() -> None:
-        seal()
-        for segment in story.journal.segments:
-            if segment.index is not None and segment.index.records:
-                kept[segment.number] = segment.index.fields()
-
-    story.journal.poll = poll  # type: ignore[method-assign]
-    for _ in range(4):
-        story.generate(rng, 40)
-        for segment in story.journal.segments:
-            if segment.number in kept:
-                data = (tmp_path / segment.name).read_bytes()
-                assert index_of(data, is_last=True).fields() == kept[segment.number]
-    assert len(kept) > 5
 
 
 def test_what_an_index_says(tmp_path: Path) -> None:
@@ -99,35 +76,6 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     assert journal.segments[0].index.fields() == fields
 
 
-def test_sessions_and_consumers_are_told_in_each_segment_that_names_them(tmp_path: Path) -> None:
-    story = Story(tmp_path)
-    journal = story.journal
-    story.turn(story.declare)
-    journal.records.audit.session_opened(7, {"client": "127.0.0.1:5", "login": "me"})
-    consumer = journal.records.audit.consumer_opened(7, 1, {"subscription": "s"})
-    assert consumer is not None
-    found: list[dict[str, Any]] = []
-    for number in range(1, 30):
-        one = message(number, bytes(300))
-        one.origin = 7
-        story.turn(
-            partial(journal.records.published, one, [1], 0),
-            partial(journal.records.audit.delivered, 1, [one], consumer),
-        )
-    for segment in journal.segments[:4]:
-        assert segment.index is not None
-        found.append(segment.index.fields())
-        assert index_of((tmp_path / segment.name).read_bytes()).fields() == found[-1]
-    found = found[1:]  # the first one tells of those of the story, too
-    (session,), (subscribed,) = found[0]["sessions"], found[0]["consumers"]
-    assert (session["client"], session["login"], subscribed["subscription"]) == ("127.0.0.1:5", "me", "s")
-    assert subscribed["session"] == session["id"]
-    for earlier, later in pairwise(found):
-        assert earlier["sessions"][0]["id"] == later["sessions"][0]["id"]
-        assert earlier["sessions"][0]["lsn"] < later["sessions"][0]["lsn"]
-        assert earlier["consumers"][0]["id"] == later["consumers"][0]["id"]
-
-
 def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp_path: Path) -> None:
     """A page that grows twice in a turn says so once."""
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
@@ -151,19 +99,6 @@ def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
     assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
     turn(rig, 1)
     assert (index.messages, index.addresses) == (1, ["a"])
-
-
-def test_copies_of_a_compaction_are_no_messages(tmp_path: Path) -> None:
-    rig = JournalWithCursors(tmp_path, settings=COMPACTED)
-    rig.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    staying = send(rig, "a.stays")
-    for number in range(200):
-        sent_id = send(rig, "b", bytes(200))
-        rig.journal.records.settled(1, [prepared.message(sent_id, address="b")], "acked")
-        turn(rig, number)
-    assert rig.journal.index.home[staying].number > 3
-    assert "a.stays" not in (index_of(bytes_of(rig, rig.journal.index.home[staying].number)).addresses or [])
-    assert sum(1 for segment in rig.closed if segment.index and "a.stays" in (segment.index.addresses or [])) == 1
 
 
 @pytest.mark.interpreted
