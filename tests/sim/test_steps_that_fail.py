@@ -8,7 +8,6 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -376,8 +375,10 @@ def test_every_exclusion_is_about_something() -> None:
     assert [place for place in _BOOKKEEPING if not Path(_CORE, place).exists()] == []
 
 
-def run(operation: Operation, see: Callable[[Site], None], *, retains: bool) -> World:
-    """Carry out an operation, and tell of each place of the core that it passes: who calls whom, where."""
+def run(operation: Operation, sites: dict[Site, None], fail_at: Site | None = None, *, retains: bool) -> World:
+    """Carry out an operation, and note each place of the core that it passes: who calls whom, where. One of them
+    raises, once.
+    """
 
     def trace(frame: FrameType, event: str, _: object) -> None:
         back = frame.f_back
@@ -387,8 +388,13 @@ def run(operation: Operation, see: Callable[[Site], None], *, retains: bool) -> 
         known = _known.get((id(code), id(by)))
         if known is None:
             known = _known[id(code), id(by)] = _is_step(code, by), code, by
-        if known[0]:
-            see((by.co_filename[len(_CORE) + 1 :], back.f_lineno, code.co_qualname))
+        if not known[0]:
+            return
+        site = by.co_filename[len(_CORE) + 1 :], back.f_lineno, code.co_qualname
+        sites[site] = None
+        if site == fail_at:
+            sys.settrace(None)
+            raise Fault(str(site))
 
     prepare, act = operation
     world = World(retains=retains)
@@ -402,13 +408,6 @@ def run(operation: Operation, see: Callable[[Site], None], *, retains: bool) -> 
     finally:
         sys.settrace(None)
     return world
-
-
-def fail(at: Site, site: Site) -> None:
-    """Raise at this place, once."""
-    if site == at:
-        sys.settrace(None)
-        raise Fault(str(at))
 
 
 def check(world: World) -> list[str]:
@@ -503,9 +502,9 @@ def test_wherever_an_operation_fails_every_message_is_there(name: str, retains: 
     operation = OPERATIONS[name]
     failures: list[str] = []
     sites: dict[Site, None] = {}
-    run(operation, sites.setdefault, retains=retains)
+    run(operation, sites, retains=retains)
     for site in sites:
-        wrong = check(run(operation, partial(fail, site), retains=retains))
+        wrong = check(run(operation, {}, site, retains=retains))
         if wrong:
             failures.append(f"{site[0]}:{site[1]} {site[2]}: {'; '.join(wrong)}")
     assert not failures, f"{len(failures)} of {len(sites)}\n" + "\n".join(failures)
