@@ -68,8 +68,9 @@ class JournalWithCursors:
         assert write_index(self.disk, segment.index)
         self.closed.append(segment)
 
-    def turn(self) -> None:
-        """What was written becomes durable."""
+    def turn(self, now_ms: int | None = None) -> None:
+        """What was written becomes durable, at a time of the test's clock."""
+        self.now_ms = self.now_ms if now_ms is None else now_ms
         self.journal.records.now_ms = self.now_ms
         self.journal.poll()
         self.journal.seal()

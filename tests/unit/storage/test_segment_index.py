@@ -35,12 +35,6 @@ def send(rig: JournalWithCursors, address: str, body: bytes = b"") -> int:
     return rig.number
 
 
-def turn(rig: JournalWithCursors, now_ms: int) -> None:
-    """What was written becomes durable."""
-    rig.now_ms = now_ms
-    rig.turn()
-
-
 def bytes_of(rig: JournalWithCursors, number: int) -> bytes:
     """A segment's file."""
     return (rig.disk.directory / segment_name(number)).read_bytes()
@@ -52,13 +46,13 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
     send(rig, "b")
     send(rig, "a")
-    turn(rig, 2000)
+    rig.turn(2000)
     journal.records.begin_group()
     send(rig, "a")
     journal.records.queue_deleted(1)
     journal.records.end_group()
     journal.records.published_run([prepared.message(8, address="run"), prepared.message(9, address="run")], 1, 0)
-    turn(rig, 1000)
+    rig.turn(1000)
     fields = index_of(bytes_of(rig, 1)).fields()
     end = len(bytes_of(rig, 1).rstrip(b"\0"))
     assert fields == {
@@ -84,7 +78,7 @@ def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp
     for count in (1, 2, 3):
         page.count, page.size_bytes = count, 100 * count
         rig.journal.records.paged(page)
-    turn(rig, 1)
+    rig.turn(1)
     index = rig.journal.segments[0].index
     assert index is not None
     assert index.records == 3
@@ -97,7 +91,7 @@ def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
     index = rig.journal.segments[0].index
     assert index is not None
     assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
-    turn(rig, 1)
+    rig.turn(1)
     assert (index.messages, index.addresses) == (1, ["a"])
 
 
@@ -107,7 +101,7 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
     rig = JournalWithCursors(tmp_path, settings=LARGE)
     for now_ms in range(40):
         send(rig, "a", bytes(100))
-        turn(rig, 10 + now_ms)
+        rig.turn(10 + now_ms)
     data = bytes_of(rig, 1)
     index = index_of(data)
     offsets = [offset for offset, _, _ in index.blocks]
@@ -130,13 +124,13 @@ def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pyte
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     for address in "abc":
         send(rig, address)
-        turn(rig, 1)
+        rig.turn(1)
     assert index_of(bytes_of(rig, 1)).addresses == ["a", "b", "c"]
     send(rig, "d")
-    turn(rig, 1)
+    rig.turn(1)
     assert index_of(bytes_of(rig, 1)).addresses is None
     send(rig, "a")
-    turn(rig, 1)
+    rig.turn(1)
     assert rig.journal.segments[0].index is not None
     assert rig.journal.segments[0].index.fields()["addresses"] is None
 
@@ -145,7 +139,7 @@ def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: P
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     for now_ms in range(60):
         send(rig, "a", bytes(200))
-        turn(rig, now_ms)
+        rig.turn(now_ms)
     names = set(rig.disk.names())
     for segment in rig.closed:
         assert segment.index is not None
@@ -178,12 +172,12 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
     rig.journal.finish()
     assert rig.closed == []
     send(rig, "a")
-    turn(rig, 1)
+    rig.turn(1)
     rig.journal.finish()
     assert [segment.number for segment in rig.closed] == [1]
     rig.start()
     send(rig, "b")
-    turn(rig, 2)
+    rig.turn(2)
     rig.journal.finish()
     assert [segment.number for segment in rig.closed] == [1, 2]
     assert index_fields(rig.disk.directory / segment_name(2))["addresses"] == ["b"]
@@ -193,7 +187,7 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     send(rig, "a")
-    turn(rig, 1)
+    rig.turn(1)
     index = rig.journal.segments[0].index
     assert index is not None
     monkeypatch.setattr(rig.disk, "begin", Mock(side_effect=DiskError("no space")))
@@ -204,7 +198,7 @@ def test_damage_is_passed_over(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=LARGE)
     for now_ms in range(3):
         send(rig, "abc"[now_ms])
-        turn(rig, now_ms)
+        rig.turn(now_ms)
     data = bytearray(bytes_of(rig, 1))
     place = data.index(b"destination:b")
     data[place] ^= 1
