@@ -23,14 +23,11 @@ def project_files() -> tuple[Path, ...]:
             text=True,
         ).stdout
     except (OSError, subprocess.CalledProcessError):
-        return tuple(sorted(path for path in ROOT.rglob("*") if path.is_file() and not _is_skipped(path)))
+        found = [path.relative_to(ROOT).parts for path in ROOT.rglob("*") if path.is_file()]
+        kept = [parts for parts in found if parts[0] not in SKIPPED_AT_THE_TOP and "__pycache__" not in parts]
+        return tuple(sorted(ROOT.joinpath(*parts) for parts in kept if not any(part[0] == "." for part in parts)))
     paths = (ROOT / name for name in listing.split("\0") if name)
     return tuple(sorted(path for path in paths if path.is_file()))
-
-
-def _is_skipped(path: Path) -> bool:
-    parts = path.relative_to(ROOT).parts
-    return parts[0] in SKIPPED_AT_THE_TOP or any(part.startswith(".") or part == "__pycache__" for part in parts)
 
 
 def python_files(*folders: str) -> list[Path]:

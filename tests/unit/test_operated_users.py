@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Generator
-from concurrent.futures import Future
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,17 +16,9 @@ from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.server.management import OperatedUsers
 from tests.kit.documents import document
 
-
-class AtOnce:
-    """The loop, as far as it is used: what another thread would do is done at once."""
-
-    def run_in_executor(self, _pool: None, work: Callable[[], Any]) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(work())
-        except Exception as error:
-            future.set_exception(error)
-        return future
+THREADS = ThreadPoolExecutor(1)
+LOOP: Any = SimpleNamespace(run_in_executor=lambda _, work: THREADS.submit(work))
+"""The loop, as far as it is used: who asks for a result waits for it."""
 
 
 def done(steps: Generator[Any, None, Any]) -> Any:
@@ -48,7 +40,7 @@ class World:
         self.write("ann = a\n")
         self.roles.write_text("amq = ann\n")
         self.config = load(file, environ={})
-        self.operated = OperatedUsers(cast("asyncio.AbstractEventLoop", AtOnce()), lambda: self.config, None)
+        self.operated = OperatedUsers(LOOP, lambda: self.config, None)
         for path in (file, self.roles):
             os.utime(path, (1_000_000, 1_000_000))
 

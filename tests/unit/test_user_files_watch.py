@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Set
+from collections.abc import AsyncIterator, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,7 +47,8 @@ class World:
         self.failed: asyncio.Queue[object] = asyncio.Queue()
         """What the loop is told of."""
 
-    async def begin(self, realms: Authenticator | None = None) -> None:
+    @asynccontextmanager
+    async def watched(self, realms: Authenticator | None = None) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: self.failed.put_nowait(context["exception"]))
         self.realms = open_realms(self.config) if realms is None else realms
@@ -57,6 +59,9 @@ class World:
         self.watch = UserFilesWatch(loop, file, security, self.ended.put_nowait, self.said.append, patience_s=0.1)
         security.logins.on_change = self.watch.check_soon
         await self.watch.begin()
+        yield
+        self.watch.end()
+        security.logins.stop()
 
     def write(self, **texts: str) -> None:
         for name, text in texts.items():
@@ -74,34 +79,28 @@ class World:
         assert await asyncio.wait_for(self.ended.get(), WAIT_S) == set(users)
         assert self.ended.empty()
 
-    def end(self) -> None:
-        self.watch.end()
-        self.security.logins.stop()
-
 
 @pytest.mark.asyncio
 async def test_a_flaw_in_a_file_hides_no_change_of_another_user(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write(users="ann = a\nbob = b\neve = ENC(100:00\n")
-    await world.begin()
-    world.write(users="ann = a\neve = ENC(100:00\n")
-    await world.until_ended("bob")
-    world.write(roles="amq = ann\nview = nob")
-    world.write(users="ann = other\neve = ENC(100:00\n")
-    await world.until_ended("ann")
-    world.end()
+    async with world.watched():
+        world.write(users="ann = a\neve = ENC(100:00\n")
+        await world.until_ended("bob")
+        world.write(roles="amq = ann\nview = nob")
+        world.write(users="ann = other\neve = ENC(100:00\n")
+        await world.until_ended("ann")
 
 
 @pytest.mark.asyncio
 async def test_what_is_not_in_force_changes_nobody(tmp_path: Path) -> None:
     world = World(tmp_path)
-    await world.begin()
-    for text in ("ann = a\nbob =\n", "", "bob = \\u12\n"):
-        world.write(users=text)
-        await world.looks()
-    world.write(users="ann = a\nbob = b\nzoe = z\n", roles="amq = ann\nview = till\n")
-    await world.until_ended("bob")
-    world.end()
+    async with world.watched():
+        for text in ("ann = a\nbob =\n", "", "bob = \\u12\n"):
+            world.write(users=text)
+            await world.looks()
+        world.write(users="ann = a\nbob = b\nzoe = z\n", roles="amq = ann\nview = till\n")
+        await world.until_ended("bob")
 
 
 @pytest.mark.asyncio
@@ -111,17 +110,16 @@ async def test_of_a_login_config(tmp_path: Path) -> None:
     tills = MODULE.format("TextFileCertificateLoginModule", "sufficient", TILLS + " reload=true")
     guest = MODULE.format("GuestLoginModule", "sufficient", "org.apache.activemq.jaas.guest.user=nobody")
     world = World(tmp_path, files, tills, guest)
-    await world.begin()
-    world.write(users="ann = a\n")
-    await world.looks()
-    world.write(tills="till = CN=other\n")
-    await world.until_ended("till")
-    assert world.realms.authenticate(Credentials("bob", "b"))
-    world.write(roles="view = nobody\n")
-    await world.until_ended("till")
-    world.security.logins.use(open_realms(world.config, before=world.realms))  # as a reload does
-    await world.until_ended("ann", "bob", "till")
-    world.end()
+    async with world.watched():
+        world.write(users="ann = a\n")
+        await world.looks()
+        world.write(tills="till = CN=other\n")
+        await world.until_ended("till")
+        assert world.realms.authenticate(Credentials("bob", "b"))
+        world.write(roles="view = nobody\n")
+        await world.until_ended("till")
+        world.security.logins.use(open_realms(world.config, before=world.realms))  # as a reload does
+        await world.until_ended("ann", "bob", "till")
 
 
 @dataclass(eq=False)
@@ -131,10 +129,8 @@ class File:
     path: Path
     may_go_on: threading.Event = field(default_factory=threading.Event)
     failure: Exception | None = None
-    looks: int = 0
 
     def check(self) -> str:
-        self.looks += 1
         assert self.may_go_on.wait(WAIT_S)
         if self.failure is not None:
             raise self.failure
@@ -152,13 +148,12 @@ def realms_of(file: File) -> Any:
 async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
     world, file = World(tmp_path), File(tmp_path / "users")
     realms = realms_of(file)
-    await world.begin(realms)
-    (line,) = world.said
-    assert f"not read within 0.1 s: {file.path}" in line
-    realms.password = "other"
-    file.may_go_on.set()
-    await world.until_ended("bob")
-    world.end()
+    async with world.watched(realms):
+        (line,) = world.said
+        assert f"not read within 0.1 s: {file.path}" in line
+        realms.password = "other"
+        file.may_go_on.set()
+        await world.until_ended("bob")
 
 
 @pytest.mark.asyncio
@@ -168,9 +163,8 @@ async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure
     realms = realms_of(file)
     file.may_go_on.set()
     file.failure = failure
-    await world.begin(realms)
-    assert await asyncio.wait_for(world.failed.get(), WAIT_S) is failure
-    file.failure, realms.password = None, "other"
-    world.watch.check_soon()
-    await world.until_ended("bob")
-    world.end()
+    async with world.watched(realms):
+        assert await asyncio.wait_for(world.failed.get(), WAIT_S) is failure
+        file.failure, realms.password = None, "other"
+        world.watch.check_soon()
+        await world.until_ended("bob")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
@@ -21,22 +22,22 @@ OWN: Final = "https://console.example"
 SECRET: Final = "the code"
 
 
+@dataclass(eq=False)
 class There(WebLogin):
     """A provider that the test controls."""
 
-    def __init__(self, name: str = "Shop") -> None:
-        self.name = name
-        self.failure: Exception | None = None
-        self.may_answer = threading.Event()
-        self.may_answer.set()
-        self.given: list[Mapping[str, str]] = []
+    name: str = "Shop"
+    failure: Exception | None = None
+    answers_at: threading.Event | None = None
+    """None: at once."""
+    given: list[Mapping[str, str]] = field(default_factory=list)
 
     def authenticate(self, credentials: Credentials) -> Identity | None:
         raise NotImplementedError
 
     def redeem(self, given: Mapping[str, str]) -> dict[str, Any]:
         self.given.append(given)
-        assert self.may_answer.wait(WAIT_S), "the test never let it answer"
+        assert self.answers_at is None or self.answers_at.wait(WAIT_S), "the test never let it answer"
         if self.failure is not None:
             raise self.failure
         return {"user": "ann"}
@@ -118,14 +119,14 @@ async def test_what_nobody_is_asked_about(body: dict[str, Any], name: str, expec
 @pytest.mark.asyncio
 async def test_a_provider_that_hangs_holds_a_few_threads() -> None:
     stage = Stage()
-    stage.there.may_answer.clear()
+    may_answer = stage.there.answers_at = threading.Event()
     pending = []
     for peer in range(ASKED_MAX // ASKED_OF_ONE_MAX):
         pending += [stage.post(f"[2001:db8:0:{peer}::{number}]:1") for number in range(ASKED_OF_ONE_MAX)]
         full = await status(stage.post(f"[2001:db8:0:{peer}::ffff]:1"))
         assert full == (503, {"error": "too many log in at once; try again later"}), "one peer has its share"
     assert (await status(stage.post("198.51.100.1:1")))[0] == 503, "and all have theirs"
-    stage.there.may_answer.set()
+    may_answer.set()
     assert [(await status(each))[0] for each in pending] == [200] * ASKED_MAX
     assert (await status(stage.post("198.51.100.1:1")))[0] == 200
 
@@ -133,12 +134,12 @@ async def test_a_provider_that_hangs_holds_a_few_threads() -> None:
 @pytest.mark.asyncio
 async def test_a_client_that_leaves_frees_its_thread_when_that_is_done() -> None:
     stage = Stage()
-    stage.there.may_answer.clear()
+    may_answer = stage.there.answers_at = threading.Event()
     for _ in range(ASKED_OF_ONE_MAX):
         answer = stage.post()
         assert isinstance(answer, asyncio.Future)
         answer.cancel()
     assert (await status(stage.post()))[0] == 503
-    stage.there.may_answer.set()
+    may_answer.set()
     while (await status(stage.post()))[0] != 200:
         await asyncio.sleep(0)

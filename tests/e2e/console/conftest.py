@@ -42,4 +42,5 @@ broker = for_the_module(partial(running, configuration(addresses=ADDRESSES, sett
 def screen(browser: Browser, broker: BrokerProcess) -> Screen:
     browser.go("about:blank")  # the broker of the page before may be gone, and the page complain of that
     browser.complaints()
+    browser.size(1440, 900, "light")
     return Screen(browser, broker)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.console.screen import Screen
-from tests.kit.browser import Browser, why_no_browser
+from tests.kit.browser import why_no_browser
 from tests.kit.client import StompSocket
 from tests.kit.http import ask
 from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, retained, running
@@ -25,7 +25,7 @@ ROLES = "amq = ann,bob\nnight-shift = ann\n"
 
 
 @pytest.fixture(scope="module")
-def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     folder = tmp_path_factory.mktemp("keeper")
     acceptors = {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}
     core = SWEPT + retained(folder)
@@ -34,13 +34,6 @@ def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     (folder / "artemis-roles.properties").write_text(ROLES, "latin-1")
     with running(text, folder) as process:
         yield process
-
-
-@pytest.fixture
-def screen(browser: Browser, keeper: BrokerProcess) -> Screen:
-    browser.complaints()
-    browser.size(1440, 900, "light")
-    return Screen(browser, keeper)
 
 
 def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:

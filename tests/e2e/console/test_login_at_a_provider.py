@@ -45,18 +45,11 @@ def there() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def shop(there: Provider, tmp_path: Path) -> Iterator[BrokerProcess]:
+def broker(there: Provider, tmp_path: Path) -> Iterator[BrokerProcess]:
     behind = f"{HTTP};allowedHosts=console.example.org"
-    with secured_broker(tmp_path, authentication(there.issuer), MAPPING, behind=behind) as broker:
-        there.redirects = {f"http://{LOOPBACK}:{broker.ports['http']}/ui/"}
-        yield broker
-
-
-@pytest.fixture
-def screen(browser: Browser, shop: BrokerProcess) -> Screen:
-    browser.go("about:blank")
-    browser.complaints()
-    return Screen(browser, shop)
+    with secured_broker(tmp_path, authentication(there.issuer), MAPPING, behind=behind) as one:
+        there.redirects = {f"http://{LOOPBACK}:{one.ports['http']}/ui/"}
+        yield one
 
 
 def go_there(screen: Screen, user: str, place: str = "/queues", *, keep: bool = False) -> None:
@@ -77,7 +70,7 @@ def stored(screen: Screen) -> str:
 
 
 @pytest.mark.parametrize("modes", [["query", "fragment"], ["query"]])
-def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes: list[str]) -> None:
+def test_in_and_out(screen: Screen, broker: BrokerProcess, there: Provider, modes: list[str]) -> None:
     there.modes = modes
     screen.open("/queues?where=x&state=y")
     screen.sees("Log in with Shop")
@@ -97,7 +90,7 @@ def test_in_and_out(screen: Screen, shop: BrokerProcess, there: Provider, modes:
     complaints = [text for text in screen.complaints() if "401 (Unauthorized)" not in text]
     assert complaints == [], "the policy allows all that the page does"
     for secret in (there.forms[0]["code"], there.forms[0]["code_verifier"], "eyJ"):
-        assert secret not in shop.said
+        assert secret not in broker.said
 
 
 @pytest.mark.parametrize("modes", [["query", "fragment"], ["query"]])
@@ -147,7 +140,7 @@ def test_a_token_is_renewed_before_it_ends(screen: Screen, there: Provider) -> N
     screen.sees("jobs", "Log out")
 
 
-def test_a_page_that_slept_gets_another_token(screen: Screen, shop: BrokerProcess, there: Provider) -> None:
+def test_a_page_that_slept_gets_another_token(screen: Screen, broker: BrokerProcess, there: Provider) -> None:
     there.lasts_s = 8
     go_there(screen, "ann")
     screen.sees("2 queues")
@@ -157,7 +150,7 @@ def test_a_page_that_slept_gets_another_token(screen: Screen, shop: BrokerProces
         "const now = Date.now; Date.now = () => now() + 3600000"
     )
     token = there.token()
-    eventually("the end of tokens", lambda: ask(shop, "/api/queues", token)[0], lambda status: status == 401)
+    eventually("the end of tokens", lambda: ask(broker, "/api/queues", token)[0], lambda status: status == 401)
     assert len(there.forms) == 1
     screen.go("/addresses")
     screen.sees("2 addresses", "Log out")
@@ -198,36 +191,36 @@ def test_a_provider_that_refuses_says_why(screen: Screen) -> None:
     screen.sees("Shop did not log you in: Not today", "Log in with Shop")
 
 
-def test_while_the_provider_is_down_passwords_work(screen: Screen, shop: BrokerProcess, there: Provider) -> None:
+def test_while_the_provider_is_down_passwords_work(screen: Screen, broker: BrokerProcess, there: Provider) -> None:
     there.status = 500
     screen.open("/queues")
     screen.press("Log in with Shop")
     screen.sees("cannot be fetched: HTTP Error 500")
     screen.log_in("ann")
     screen.sees("2 queues")
-    assert "ART-2001" in shop.said
-    assert "login at Shop failed" in shop.said
+    assert "ART-2001" in broker.said
+    assert "login at Shop failed" in broker.said
 
 
 # ---- without a browser ---------------------------------------------------------------------------
 
 
-def ask(shop: BrokerProcess, path: str, token: str = "", **more: Any) -> tuple[int, str]:
+def ask(broker: BrokerProcess, path: str, token: str = "", **more: Any) -> tuple[int, str]:
     """Status and text of an answer."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     headers |= more.get("headers", {})
-    reply = http.ask(shop.ports["http"], more.get("method", "GET"), path, more.get("data"), **headers)
+    reply = http.ask(broker.ports["http"], more.get("method", "GET"), path, more.get("data"), **headers)
     return reply.status, reply.body.decode()
 
 
-def test_http_and_stomp_take_the_token(shop: BrokerProcess, there: Provider) -> None:
-    assert ask(shop, "/api/queues", there.token())[0] == 200
-    status, text = ask(shop, "/api/queues", there.token("bob"))
+def test_http_and_stomp_take_the_token(broker: BrokerProcess, there: Provider) -> None:
+    assert ask(broker, "/api/queues", there.token())[0] == 200
+    status, text = ask(broker, "/api/queues", there.token("bob"))
     assert status == 403
     assert "the token's realm_access.roles gives the roles 'offline_access'" in text
-    with StompSocket(shop.port) as client:
+    with StompSocket(broker.port) as client:
         client.connect(login="ann", passcode=there.token())
-    with StompSocket(shop.port) as client:
+    with StompSocket(broker.port) as client:
         client.connect(login="token", passcode=there.token())
 
 
@@ -240,34 +233,34 @@ def test_http_and_stomp_take_the_token(shop: BrokerProcess, there: Provider) -> 
     ],
 )
 def test_what_is_wrong_with_a_token_is_said(
-    shop: BrokerProcess, there: Provider, said: dict[str, Any], why: str
+    broker: BrokerProcess, there: Provider, said: dict[str, Any], why: str
 ) -> None:
     token = there.token(**said)
-    status, text = ask(shop, "/api/queues", token)
+    status, text = ask(broker, "/api/queues", token)
     assert (status, text.startswith(why)) == (401, True), text
-    with StompSocket(shop.port) as client:
+    with StompSocket(broker.port) as client:
         client.send("CONNECT", {"accept-version": "1.2", "host": "broker", "login": "token", "passcode": token})
         assert client.receive().body.decode().startswith(f"Security Error occurred: {why}")
-    assert why in shop.said
-    assert token not in shop.said
+    assert why in broker.said
+    assert token not in broker.said
 
 
-def test_a_provider_that_hangs_holds_up_nobody(shop: BrokerProcess, there: Provider) -> None:
+def test_a_provider_that_hangs_holds_up_nobody(broker: BrokerProcess, there: Provider) -> None:
     """More logins with tokens wait for its keys than there are threads; one with a password does not."""
     there.hangs.clear()
-    sockets = [StompSocket(shop.port) for _ in range(12)]
+    sockets = [StompSocket(broker.port) for _ in range(12)]
     try:
         for number, client in enumerate(sockets):
             login = {"login": "token", "passcode": there.token(jti=str(number))}
             client.send("CONNECT", {"accept-version": "1.2", "host": "broker", **login})
         eventually("the provider is asked", lambda: there.asked, bool)
-        eventually("all wait", lambda: shop.metric("artemis_logins_waiting"), lambda count: count == len(sockets))
+        eventually("all wait", lambda: broker.metric("artemis_logins_waiting"), lambda count: count == len(sockets))
         for user in USERS:
-            status, _ = ask(shop, "/health/ready", headers={"Authorization": basic(user)})
+            status, _ = ask(broker, "/health/ready", headers={"Authorization": basic(user)})
             assert status == 200
-            with StompSocket(shop.port) as client:
+            with StompSocket(broker.port) as client:
                 client.connect(login=user, passcode=USERS[user])
-        assert shop.metric("artemis_logins_waiting") == len(sockets)
+        assert broker.metric("artemis_logins_waiting") == len(sockets)
         there.hangs.set()
         for client in sockets:
             assert client.receive().command == "CONNECTED"
@@ -276,33 +269,33 @@ def test_a_provider_that_hangs_holds_up_nobody(shop: BrokerProcess, there: Provi
             client.close()
 
 
-def test_keys_outlast_the_provider_and_a_reload(shop: BrokerProcess, there: Provider, tmp_path: Path) -> None:
-    assert ask(shop, "/api/queues", there.token())[0] == 200
+def test_keys_outlast_the_provider_and_a_reload(broker: BrokerProcess, there: Provider, tmp_path: Path) -> None:
+    assert ask(broker, "/api/queues", there.token())[0] == 200
     there.shutdown()
     there.server_close()
     file = tmp_path / "broker.xml"
     more = f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'
     file.write_text(file.read_text().replace(MAPPING, more).replace('value="Shop"', 'value="Market"'))
     headers = {"Authorization": basic("ann"), "Content-Type": "application/json"}
-    status, text = ask(shop, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
+    status, text = ask(broker, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
     assert status == 200, text
     assert json.loads(text)["result"] in ("applied", "unchanged"), "the broker sees the file by itself, too"
-    assert ask(shop, "/ui/logins") == (200, '["Market"]\n')
-    assert ask(shop, "/api/queues", there.token())[0] == 200
-    assert ask(shop, "/api/queues", there.token("bob"))[0] == 200
+    assert ask(broker, "/ui/logins") == (200, '["Market"]\n')
+    assert ask(broker, "/api/queues", there.token())[0] == 200
+    assert ask(broker, "/api/queues", there.token("bob"))[0] == 200
     warned = "tokens may not be checked: what the provider says of itself at"
-    eventually("the warning", lambda: ask(shop, "/health/ready")[1], lambda text: warned in text)
-    assert shop.said.count("; those that were fetched before stay in force") == 1
+    eventually("the warning", lambda: ask(broker, "/health/ready")[1], lambda text: warned in text)
+    assert broker.said.count("; those that were fetched before stay in force") == 1
 
 
-def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Provider) -> None:
+def test_pages_of_others_may_not_use_the_routes(broker: BrokerProcess, there: Provider) -> None:
     body = {
-        "redirectUri": f"http://{LOOPBACK}:{shop.ports['http']}/ui/",
+        "redirectUri": f"http://{LOOPBACK}:{broker.ports['http']}/ui/",
         "state": "s",
         "nonce": "n",
         "verifier": "v" * 43,
     }
-    own = f"http://{LOOPBACK}:{shop.ports['http']}"
+    own = f"http://{LOOPBACK}:{broker.ports['http']}"
     for origin, more, status in (
         (own, {}, 200),
         ("https://evil.example", {}, 403),
@@ -311,9 +304,9 @@ def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Prov
         (own, {"colour": "red"}, 400),
     ):
         headers, data = {"Origin": origin} if origin else {}, json.dumps({**body, **more}).encode()
-        assert ask(shop, "/ui/logins/Shop", headers=headers, data=data, method="POST")[0] == status, (origin, more)
-    assert ask(shop, "/ui/logins/Nobody", headers={"Origin": own}, data=b"{}", method="POST")[0] == 404
-    assert ask(shop, "/ui/logins") == (200, '["Shop"]\n')
+        assert ask(broker, "/ui/logins/Shop", headers=headers, data=data, method="POST")[0] == status, (origin, more)
+    assert ask(broker, "/ui/logins/Nobody", headers={"Origin": own}, data=b"{}", method="POST")[0] == 404
+    assert ask(broker, "/ui/logins") == (200, '["Shop"]\n')
 
 
 @pytest.mark.parametrize(
@@ -326,12 +319,12 @@ def test_pages_of_others_may_not_use_the_routes(shop: BrokerProcess, there: Prov
     ],
 )
 def test_behind_a_proxy_the_hosts_of_the_acceptor_count(
-    shop: BrokerProcess, there: Provider, host: str, origin: str, expected: int
+    broker: BrokerProcess, there: Provider, host: str, origin: str, expected: int
 ) -> None:
     """A proxy ends TLS, and passes the Host on or writes its own."""
     page = {"redirectUri": f"{origin}/ui/", "state": "s", "nonce": "n", "verifier": "v" * 43}
     headers = {"Host": host, "Origin": origin}
-    url = f"http://{LOOPBACK}:{shop.ports['behind']}/ui/logins/Shop"
+    url = f"http://{LOOPBACK}:{broker.ports['behind']}/ui/logins/Shop"
     request = urllib.request.Request(url, json.dumps(page).encode(), headers)
     try:
         with urllib.request.urlopen(request) as answer:

@@ -11,10 +11,9 @@ from urllib.parse import quote as escaped
 import pytest
 
 from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
-from tests.e2e.management.told import ADDRESSES, Told, operated
-from tests.kit.http import ask
+from tests.e2e.management.told import ADDRESSES, Told, as_user, operated
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module
-from tests.kit.secured import basic, secured_broker
+from tests.kit.secured import secured_broker
 
 pytestmark = pytest.mark.e2e
 ALL: Final = "org.apache.activemq.artemis:*"
@@ -284,16 +283,6 @@ def test_each_change_is_told(told: Told) -> None:
 secured = for_the_module(secured_broker)
 
 
-def asked(
-    broker: BrokerProcess, user: str | None, request: object, headers: dict[str, str] | None = None, path: str = ""
-) -> tuple[int, Any]:
-    """HTTP status and JSON; None for what is no JSON."""
-    head = {} if user is None else {"Authorization": basic(user)}
-    method = "GET" if request is None else "POST"
-    reply = ask(broker.ports["http"], method, BASE + path, request, **head, **(headers or {}))
-    return reply.status, reply.json if reply.body.startswith(b"{") else None
-
-
 MINE: Final = 'org.apache.activemq.artemis:broker="secured"'
 QUEUE: Final = f'{MINE},component=addresses,address="jobs",subcomponent=queues,routing-type="anycast",queue="jobs"'
 
@@ -313,10 +302,11 @@ QUEUE: Final = f'{MINE},component=addresses,address="jobs",subcomponent=queues,r
     ],
 )
 def test_each_type_for_each_user(secured: BrokerProcess, request_: object, statuses: tuple[int, ...]) -> None:
-    assert asked(secured, None, request_)[0] == 401
+    assert as_user(secured, None, "POST", BASE, request_).status == 401
     for user, status in zip(("eve", "bob", "ann"), statuses, strict=True):
-        found, answer = asked(secured, user, request_)
-        assert (found, answer["status"]) == (200, status), (user, answer)
+        reply = as_user(secured, user, "POST", BASE, request_)
+        answer = reply.json
+        assert (reply.status, answer["status"]) == (200, status), (user, answer)
         if status == 403:
             assert answer["error_type"] == "java.lang.SecurityException"
 
@@ -324,12 +314,11 @@ def test_each_type_for_each_user(secured: BrokerProcess, request_: object, statu
 def test_web_pages_of_others_get_nothing(secured: BrokerProcess) -> None:
     """No ``Origin`` is fine with a login; the broker's own pages may ask; others may not. No link changes anything."""
     origin = f"http://{LOOPBACK}:{secured.ports['http']}"
-    assert asked(secured, "ann", {"type": "version"})[0] == 200
-    assert asked(secured, "ann", {"type": "version"}, {"Origin": origin})[0] == 200
-    assert asked(secured, "ann", {"type": "version"}, {"Origin": "http://elsewhere.example"})[0] == 403
+    for origins, status in (({}, 200), ({"Origin": origin}, 200), ({"Origin": "http://elsewhere.example"}, 403)):
+        assert as_user(secured, "ann", "POST", BASE, {"type": "version"}, **origins).status == status
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    path = f"/exec/{escaped(QUEUE)}/resume()"
+    path = f"{BASE}/exec/{escaped(QUEUE)}/resume()"
     for headers in (link, {}, {"Origin": origin}):
-        answer = asked(secured, "ann", None, headers, path)[1]
+        answer = as_user(secured, "ann", "GET", path, **headers).json
         assert (answer["status"], answer["error_type"]) == (403, "java.lang.SecurityException")
-    assert asked(secured, "ann", None, {}, f"/read/{escaped(QUEUE)}/Paused")[1]["status"] == 200
+    assert as_user(secured, "ann", "GET", f"{BASE}/read/{escaped(QUEUE)}/Paused").json["status"] == 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from urllib.parse import quote as escaped
 
 import pytest
 
-from tests.e2e.management.test_denied import status_of
-from tests.kit import http
+from tests.e2e.management.told import as_user
 from tests.kit.client import StompSocket
 from tests.kit.process import BrokerProcess
-from tests.kit.secured import USERS, basic, secured_broker
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 
@@ -29,18 +27,9 @@ def secured(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-def ask(
-    broker: BrokerProcess, user: str, method: str, path: str, sent: object = None, password: str | None = None
-) -> tuple[int, Any]:
-    """Status and JSON of an answer."""
-    reply = http.ask(broker.ports["http"], method, path, sent, Authorization=basic(user, password))
-    text = reply.body.decode()
-    return reply.status, json.loads(text) if text.startswith("{") else text
-
-
 def users_of(broker: BrokerProcess) -> dict[str, dict[str, Any]]:
     """What bob, who may look, is told of each."""
-    return {row["name"]: row for row in ask(broker, "bob", "GET", "/api/users")[1]["data"]}
+    return {row["name"]: row for row in as_user(broker, "bob", "GET", "/api/users").json["data"]}
 
 
 def test_who_is_there_and_who_was(tmp_path: Path) -> None:
@@ -52,7 +41,7 @@ def test_who_is_there_and_who_was(tmp_path: Path) -> None:
             "bob": ("viewers,workers", 0, True),
             "eve": ("workers", 1, True),
         }
-        assert status_of(broker, "GET", "/api/users", "eve") == 403
+        assert as_user(broker, "eve", "GET", "/api/users").status == 403
         with (tmp_path / "artemis-users.properties").open("a") as users:
             users.write("zoe=z\n")
         assert set(users_of(broker)) == {"ann", "bob", "eve", "zoe"}
@@ -60,30 +49,30 @@ def test_who_is_there_and_who_was(tmp_path: Path) -> None:
 
 def test_a_change_counts_at_once(secured: BrokerProcess) -> None:
     """Also where the broker remembers a login that was right, or wrong."""
-    assert ask(secured, "zoe", "GET", "/api/users", password=SECRET)[0] == 401
+    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 401
     new = {"name": "zoe", "password": SECRET, "role": "viewers"}
-    assert ask(secured, "ann", "POST", "/api/users", new)[0] == 200
-    assert ask(secured, "zoe", "GET", "/api/users", password=SECRET)[0] == 200
-    status, answer = ask(secured, "ann", "PATCH", "/api/users/zoe", {"password": "another"})
-    assert (status, answer["passwordChanged"], answer["rolesChanged"]) == (200, True, False)
-    assert ask(secured, "zoe", "GET", "/api/users", password=SECRET)[0] == 401
-    assert ask(secured, "zoe", "GET", "/api/users", password="another")[0] == 200
-    assert ask(secured, "ann", "PATCH", "/api/users/zoe?role=workers")[0] == 200
-    assert ask(secured, "zoe", "GET", "/api/users", password="another")[0] == 403
-    assert ask(secured, "ann", "DELETE", "/api/users/zoe")[0] == 200
-    assert ask(secured, "zoe", "GET", "/api/users", password="another")[0] == 401
+    assert as_user(secured, "ann", "POST", "/api/users", new).status == 200
+    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 200
+    reply = as_user(secured, "ann", "PATCH", "/api/users/zoe", {"password": "another"})
+    assert (reply.status, reply.json["passwordChanged"], reply.json["rolesChanged"]) == (200, True, False)
+    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 401
+    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 200
+    assert as_user(secured, "ann", "PATCH", "/api/users/zoe?role=workers").status == 200
+    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 403
+    assert as_user(secured, "ann", "DELETE", "/api/users/zoe").status == 200
+    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 401
 
 
 def test_who_may_not_change_users_cannot(secured: BrokerProcess) -> None:
     """Looking at them is another right. A management message is refused where it needs the permission, too."""
     before = users_of(secured)
     new = {"name": "zoe", "password": SECRET}
-    assert ask(secured, "bob", "POST", "/api/users", new)[0] == 403
-    assert ask(secured, "bob", "DELETE", "/api/users/eve")[0] == 403
-    assert ask(secured, "bob", "PATCH", "/api/users/bob?role=editors")[0] == 403
+    assert as_user(secured, "bob", "POST", "/api/users", new).status == 403
+    assert as_user(secured, "bob", "DELETE", "/api/users/eve").status == 403
+    assert as_user(secured, "bob", "PATCH", "/api/users/bob?role=editors").status == 403
     bean = 'org.apache.activemq.artemis:broker="secured"'
     call = {"type": "exec", "mbean": bean, "operation": "addUser", "arguments": ["zoe", SECRET, "editors", False]}
-    answer = ask(secured, "bob", "POST", "/console/jolokia", call)[1]
+    answer = as_user(secured, "bob", "POST", "/console/jolokia", call).json
     assert answer["status"] == 403
     assert answer["request"]["arguments"] == ["zoe", "****", "editors", False]
     assert {name: row["roles"] for name, row in users_of(secured).items()} == {
@@ -113,7 +102,8 @@ def test_no_password_is_told(secured: BrokerProcess) -> None:
         call = {"type": "exec", "mbean": bean, "operation": operation, "arguments": given}
         requests.append(("POST", "/console/jolokia", call))
     path = f"/console/jolokia/exec/{escaped(bean, safe='')}/addUser/zoe/open%20sesame/editors/true"
-    heard = ["{} {}".format(*ask(secured, "ann", *request)) for request in [*requests, ("GET", path, None)]]
+    replies = [as_user(secured, "ann", *request) for request in [*requests, ("GET", path, None)]]
+    heard = [f"{reply.status} {reply.body.decode()}" for reply in replies]
     assert [text[:3] for text in heard[:6]] == ["400", "400", "400", "409", "409", "404"]
     assert "has no place in a URL" in heard[0]
     assert "has no place in a URL; use POST" in heard[-1]
@@ -124,8 +114,8 @@ def test_no_password_is_told(secured: BrokerProcess) -> None:
 
 def test_a_file_that_cannot_be_written_changes_nothing(secured: BrokerProcess, tmp_path: Path) -> None:
     assert set(users_of(secured)) == set(USERS)
-    assert ask(secured, "ann", "GET", "/api/users")[0] == 200
+    assert as_user(secured, "ann", "GET", "/api/users").status == 200
     (tmp_path / "artemis-roles.properties").write_text("amq = \\u12")
-    status, answer = ask(secured, "ann", "POST", "/api/users", {"name": "zoe", "password": SECRET})
-    assert (status, "artemis-roles.properties: line 1" in answer["error"]) == (409, True)
+    reply = as_user(secured, "ann", "POST", "/api/users", {"name": "zoe", "password": SECRET})
+    assert (reply.status, "artemis-roles.properties: line 1" in reply.error) == (409, True)
     assert "zoe" not in (tmp_path / "artemis-users.properties").read_text()

@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from tests.kit.client import StompSocket
 from tests.kit.forks import run_text
-from tests.kit.http import HttpClient, ask
+from tests.kit.http import HttpClient, Reply, ask
 from tests.kit.process import SWEPT, WAIT_S, BrokerProcess, configuration, retained, running
+from tests.kit.secured import basic
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -114,3 +115,18 @@ def operated(text: str, folder: Path) -> Iterator[Told]:
         yield told
         for guest in told.guests:
             guest.close()
+
+
+def as_user(
+    broker: BrokerProcess,
+    user: str | None,
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    password: str | None = None,
+    **headers: str,
+) -> Reply:
+    """What a broker with logins answers somebody; None: who shows nothing."""
+    login = {} if user is None else {"Authorization": basic(user, password)}
+    return ask(broker.ports["http"], method, path, body, **login, **headers)
