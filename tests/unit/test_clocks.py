@@ -129,18 +129,14 @@ async def test_heart_beats_go_on_over_real_sockets(step_ms: int) -> None:
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
     stream = ServerStream()
 
-    async def beats(count: int) -> None:
-        before = stream.beats
-        while stream.beats < before + count:
+    writer.write(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:600,500\n\n\0")
+    for ahead_ns[0], count in ((0, 1), (step_ms * MS, 2)):
+        wanted = stream.beats + count
+        while stream.beats < wanted:
             data = await asyncio.wait_for(reader.read(1000), 5)
             assert data, f"cut off: {stream.frames}"
             stream.take(data)
             writer.write(b"\n")
-
-    writer.write(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:600,500\n\n\0")
-    await beats(1)
-    ahead_ns[0] = step_ms * MS
-    await beats(2)
     assert clocks.steps["forward" if step_ms > 0 else "back"] == 1
     assert [frame.command for frame in stream.frames] == ["CONNECTED"]
     silent = stream.beats

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.kit.browser import Browser
-from tests.kit.client import connected
 from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import USERS
 
@@ -124,12 +123,6 @@ class Screen:
         if keep:
             self.run("document.querySelector('[name=keep]').click()")
         self.press("Log in", "form")
-
-    def send(self, queue: str, *bodies: str, **headers: object) -> None:
-        """Messages for a queue of the broker."""
-        with connected(self.broker.port) as client:
-            for body in bodies:
-                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
 
     def complaints(self) -> list[str]:
         """What the browser complains of on pages of this broker. On a busy machine it tells late of the one before,

@@ -10,17 +10,13 @@ import urllib.request
 import pytest
 
 from tests.e2e.console.screen import Screen
+from tests.e2e.management.told import Told
 from tests.kit.browser import why_no_browser
 from tests.kit.client import Closed, StompSocket
 from tests.kit.forks import run_text
-from tests.kit.http import ask
 from tests.kit.process import WAIT_S, eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
-
-
-def _queue(screen: Screen, name: str = "orders") -> dict[str, object]:
-    return dict(ask(screen.broker.ports["http"], "GET", f"/api/queues/{name}").json)
 
 
 def _run(line: str) -> None:
@@ -42,12 +38,14 @@ def test_pause_and_resume(screen: Screen) -> None:
     screen.act("Pause")
     screen.sees("Deliver nothing of a queue until it is resumed", "From a shell")
     screen.press("Pause", "dialog")
-    eventually("a paused queue", lambda: _queue(screen)["paused"], bool, WAIT_S)
+    eventually("a paused queue", lambda: Told(screen.broker).queue("orders")["paused"], bool, WAIT_S)
     screen.press("Close", "dialog")
     screen.sees("\npaused\n")
     screen.act("Resume")
     screen.press("Resume", "dialog")
-    eventually("a queue that is not", lambda: _queue(screen)["paused"], lambda it: it is False, WAIT_S)
+    eventually(
+        "a queue that is not", lambda: Told(screen.broker).queue("orders")["paused"], lambda it: it is False, WAIT_S
+    )
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
@@ -56,16 +54,16 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
     screen.act("Pause")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
-    assert _queue(screen)["paused"]
+    assert Told(screen.broker).queue("orders")["paused"]
     screen.press("Cancel", "dialog")
     screen.act("Resume")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     _run(_lines(screen)[which])
-    assert not _queue(screen)["paused"]
+    assert not Told(screen.broker).queue("orders")["paused"]
 
 
 def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
-    screen.send("orders", *map(str, range(3)))
+    Told(screen.broker).send("orders", "012")
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
@@ -73,18 +71,18 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
     assert screen.run("return document.getElementById('action-run').disabled"), "before the name is typed"
     screen.types("#action-name", "order")
     assert screen.run("return document.getElementById('action-run').disabled"), "another name"
-    assert _queue(screen)["messageCount"] == 3
+    assert Told(screen.broker).queue("orders")["messageCount"] == 3
     screen.types("#action-name", "orders")
     screen.press("Purge", "dialog")
     screen.sees("Removed: 3")
-    assert _queue(screen)["messageCount"] == 0
+    assert Told(screen.broker).queue("orders")["messageCount"] == 0
     screen.press("Close", "dialog")
     screen.until("no messages", "return document.querySelector('.tile .figure')?.innerText === '0'")
 
 
 def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
     """The count follows the filter, which has the broker look."""
-    screen.send("orders", *map(str, range(4)))
+    Told(screen.broker).send("orders", "0123")
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '4'")
     screen.act("Move")
@@ -100,7 +98,10 @@ def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
     screen.types("#action-name", "orders")
     screen.press("Move", "dialog")
     screen.sees("Move orders: done.")
-    assert (_queue(screen)["messageCount"], _queue(screen, "jobs")["messageCount"]) == (1, 3)
+    assert (Told(screen.broker).queue("orders")["messageCount"], Told(screen.broker).queue("jobs")["messageCount"]) == (
+        1,
+        3,
+    )
     for name in ("orders", "jobs"):
         urllib.request.urlopen(
             urllib.request.Request(f"{screen.broker.url}/api/queues/{name}/purge", method="POST")
@@ -110,13 +111,13 @@ def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
 @pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
 def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: int) -> None:
     """As the button does, which has asked already."""
-    screen.send("orders", *map(str, range(2)))
+    Told(screen.broker).send("orders", "01")
     screen.open("/queues/orders")
     screen.act("Purge")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")
     assert "queue purge orders --yes" in _lines(screen)[0]
     _run(_lines(screen)[which])
-    assert _queue(screen)["messageCount"] == 0
+    assert Told(screen.broker).queue("orders")["messageCount"] == 0
     screen.press("Cancel", "dialog")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.bridged_pair import bridge_xml
 from tests.e2e.console.screen import Screen
+from tests.e2e.management.told import Told
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import connected
 from tests.kit.ports import free_port
@@ -43,7 +44,7 @@ def test_long_words_are_shown_in_full(browser: Browser, tmp_path: Path) -> None:
         screen = Screen(browser, broker)
         client.subscribe(f"/queue/{names[0]}")  # of the other, two words do not fit side by side
         for name in names:
-            screen.send(name, "one")
+            Told(broker).send(name, ["one"])
         for place, words in {"/queues": "consumers before dispatch", "/list/bridges": "orders-to-berlin-west"}.items():
             screen.open(place)
             for width in (1280, 390):
