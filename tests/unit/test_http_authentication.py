@@ -20,6 +20,7 @@ from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
 from tests.kit.documents import load_core
+from tests.kit.secured import basic
 from tests.kit.stepped_http import FakeTransport, SteppedHttp, answer, answers
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}
@@ -92,16 +93,12 @@ def world(desk: SmallDesk, *open_paths: str, limits: HttpLimits | None = None, n
     return SteppedHttp(ROUTES, limits, authentication)
 
 
-def basic(user: str, password: str) -> bytes:
-    return b"Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode())
-
-
 WHO: Final[Mapping[str, bytes]] = {
     "nobody": b"X: y",
-    "wrong": basic("ann", "nope"),
-    "unknown": basic("eve", "s3cret"),
-    "viewer": basic("bob", USERS["bob"]),
-    "editor": basic("ann", USERS["ann"]),
+    "wrong": b"Authorization: %b" % basic("ann", "nope").encode(),
+    "unknown": b"Authorization: %b" % basic("eve", "s3cret").encode(),
+    "viewer": b"Authorization: %b" % basic("bob", USERS["bob"]).encode(),
+    "editor": b"Authorization: %b" % basic("ann", USERS["ann"]).encode(),
     "token": b"authorization:  bearer  " + TOKEN.encode(),
 }
 
@@ -164,7 +161,7 @@ def test_what_the_desk_is_given() -> None:
     http = world(desk)
     http.talk(asked("GET", "/log", WHO["editor"]))
     assert desk.seen == [Credentials("ann", USERS["ann"], domain="web")]
-    assert answer(http.talk(asked("GET", "/log", basic("", "x"))))[0] == 401
+    assert answer(http.talk(asked("GET", "/log", b"Authorization: %b" % basic("", "x").encode())))[0] == 401
     assert desk.seen[-1] == Credentials("", "x", domain="web")
 
 
@@ -335,7 +332,8 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
     )
     here = SteppedHttp([route], None, Authentication(SmallDesk(), AUTHORIZER, domain="web"))
     connection, transport = here.connect()
-    connection.data_received(asked("GET", "/events", basic(user, USERS.get(user, TOKEN))))
+    login = basic(user, USERS.get(user, TOKEN)).encode()
+    connection.data_received(asked("GET", "/events", b"Authorization: %b" % login))
     here.run()
     stream.put(b"event: before\ndata: {}\n\n")
     here.run()

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from artemis_py.errors import LimitError, NotFoundError
-from artemis_py.management.managed import Life
 from artemis_py.server import traces
 from artemis_py.server.traces import KEPT_MAX, RUNNING_MAX, Traces
 from artemis_py.storage.format.segment_index import index_name
@@ -29,10 +28,6 @@ def desk(tmp_path: Path) -> Desk:
     return found
 
 
-def words(life: Life) -> list[str]:
-    return [moment["what"] for moment in life.moments]
-
-
 def asked(desk: Desk) -> Traces:
     return Traces(asyncio.get_running_loop(), desk.view, lambda number: f"queue {number}")
 
@@ -40,7 +35,7 @@ def asked(desk: Desk) -> Traces:
 @pytest.mark.asyncio
 async def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
     life = await asked(desk).read_life(WANTED, 0, LONG_S)
-    assert (words(life), life.is_whole) == (["arrived", "acknowledged"], True)
+    assert ([moment["what"] for moment in life.moments], life.is_whole) == (["arrived", "acknowledged"], True)
     assert life.read_bytes > 0
     assert life.moments[0]["queue"] == ""
     assert life.moments[1]["queue"] == "q"
@@ -49,7 +44,7 @@ async def test_a_life_at_once_and_in_parts(desk: Desk) -> None:
     while not parts[-1].is_whole:
         parts.append(await teller.read_life(WANTED, parts[-1].read_lsn, 0.0))
         assert parts[-1].is_whole or parts[-1].read_lsn > parts[-2].read_lsn
-    assert [word for part in parts for word in words(part)] == ["arrived", "acknowledged"]
+    assert [moment["what"] for part in parts for moment in part.moments] == ["arrived", "acknowledged"]
     assert len(parts) > 2, "each answer looks at 16 records when it has no time"
 
 
@@ -108,5 +103,5 @@ async def test_parts_that_are_gone_are_counted(desk: Desk) -> None:
 @pytest.mark.asyncio
 async def test_what_is_still_there_comes_last(desk: Desk) -> None:
     life = await asked(desk).read_life(1, 0, LONG_S)
-    assert words(life) == ["arrived", "there"]
+    assert [moment["what"] for moment in life.moments] == ["arrived", "there"]
     assert life.moments[-1]["time"] == 0

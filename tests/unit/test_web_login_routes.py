@@ -8,11 +8,12 @@ import threading
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.errors import AuthenticatorError, BadRequestError, CredentialsRefusedError
-from artemis_py.security.identity import Credentials, Identity, WebLogin
+from artemis_py.security.identity import WebLogin
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.requests import Request, Response
 from artemis_py.server.http.web_login_routes import ASKED_MAX, ASKED_OF_ONE_MAX, PATH, WebLoginRoutes
@@ -32,8 +33,7 @@ class There(WebLogin):
     """None: at once."""
     given: list[Mapping[str, str]] = field(default_factory=list)
 
-    def authenticate(self, credentials: Credentials) -> Identity | None:
-        raise NotImplementedError
+    authenticate = Mock(side_effect=NotImplementedError)
 
     def redeem(self, given: Mapping[str, str]) -> dict[str, Any]:
         self.given.append(given)

@@ -27,13 +27,12 @@ def test_a_login_at_the_provider_of_another_broker(browser: Browser, tmp_path: P
     ports = {"own": free_port(), "other": free_port()}
     urls = {name: f"https://{LOOPBACK}:{port}" for name, port in ports.items()}
 
-    def acceptor(name: str, **parameters: str) -> str:
-        return uri("HTTP", keyStorePath=certificate, **parameters).replace(":0?", f":{ports[name]}?")
-
     acceptors = {
         "stomp": STOMP,
         "http": f"{HTTP};consoleBrokers={urls['other']}",
-        "https": acceptor("own", consoleBrokers=urls["other"]),
+        "https": uri("HTTP", keyStorePath=certificate, consoleBrokers=urls["other"]).replace(
+            ":0?", f":{ports['own']}?"
+        ),
     }
     own = configuration(acceptors, name="own")
     (tmp_path / "own").mkdir()
@@ -41,7 +40,7 @@ def test_a_login_at_the_provider_of_another_broker(browser: Browser, tmp_path: P
     with provider() as there:
         there.redirects = {f"{urls['own']}/ui/"}
         users = authentication(there.issuer)
-        http = acceptor("other", allowedOrigins=urls["own"])
+        http = uri("HTTP", keyStorePath=certificate, allowedOrigins=urls["own"]).replace(":0?", f":{ports['other']}?")
         with (
             running(own, tmp_path / "own") as first,
             secured_broker(tmp_path / "other", users, MAPPING, http=http) as second,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,12 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
+from tests.kit.process import WAIT_S, BrokerProcess, anycast, configuration, eventually, for_the_module, running
 from tests.kit.secured import secured_broker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
-MANY = 10_000
+QUEUES = [f"q{number:05}" for number in range(10_000)]
 
 
 secured = for_the_module(secured_broker)
@@ -99,13 +99,7 @@ def test_one_stream_tells_what_changes(screen: Screen) -> None:
     assert [name for name in asked if "/api/queues" in name] == []
 
 
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    names = (f"q{number:05}" for number in range(MANY))
-    addresses = "".join(f'<address name="{it}"><anycast><queue name="{it}"/></anycast></address>\n' for it in names)
-    text = configuration(addresses=addresses)
-    with running(text, tmp_path_factory.mktemp("crowded")) as process:
-        yield process
+crowded = for_the_module(partial(running, configuration(addresses="".join(map(anycast, QUEUES)))))
 
 
 def test_ten_thousand_queues(browser: Browser, crowded: BrokerProcess) -> None:
