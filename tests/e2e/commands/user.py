@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +23,20 @@ class User:
     folder: Path
     broker: BrokerProcess | None = None
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Their environment."""
+    environment: dict[str, str] = field(init=False, repr=False)
+    url: str = field(init=False, repr=False)
+    """The broker's HTTP acceptor."""
+    stomp_url: str = field(init=False, repr=False)
+    """The broker's STOMP acceptor."""
+
+    def __post_init__(self) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ARTEMIS_PY_")}
-        found = {**kept, "PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(self.folder / "config"), "NO_COLOR": "1"}
+        config = {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": str(self.folder / "config"), "NO_COLOR": "1"}
+        self.environment = {**kept, **config}
         if self.broker is not None:
-            found["ARTEMIS_PY_URL"] = self.url
-            found["ARTEMIS_PY_STOMP_URL"] = self.stomp_url
-        return found
-
-    @property
-    def url(self) -> str:
-        """The broker's HTTP acceptor."""
-        assert self.broker is not None
-        return f"http://{LOOPBACK}:{self.broker.ports['http']}"
-
-    @property
-    def stomp_url(self) -> str:
-        """The broker's STOMP acceptor."""
-        assert self.broker is not None
-        return f"stomp://{LOOPBACK}:{self.broker.ports['stomp']}"
+            self.url = self.broker.url
+            self.stomp_url = f"stomp://{LOOPBACK}:{self.broker.ports['stomp']}"
+            self.environment |= {"ARTEMIS_PY_URL": self.url, "ARTEMIS_PY_STOMP_URL": self.stomp_url}
 
     def run(self, *words: str, typed: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
         """A command without a terminal."""
