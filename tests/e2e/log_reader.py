@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from tests.kit.client import connected
-from tests.kit.http import HttpClient
 from tests.kit.process import DAYS, HTTP, STOMP, BrokerProcess, configuration, started
 
 LITTLE = 'storage-limit="200K"'
@@ -29,35 +26,20 @@ def logged(
     return started(file)
 
 
-class Reader:
-    """A client of the HTTP acceptor that keeps its connection."""
+def answer(
+    broker: BrokerProcess, path: str, method: str = "GET", body: object = None, **headers: str
+) -> tuple[int, bytes]:
+    """Its status and its body."""
+    reply = broker.ask(method, path, body, **headers)
+    return reply.status, reply.body
 
-    def __init__(self, broker: BrokerProcess) -> None:
-        self._client = HttpClient(broker.ports["http"])
 
-    def ask(self, path: str, method: str = "GET", body: object = None, **headers: str) -> tuple[int, bytes]:
-        """Status and body of an answer."""
-        reply = self._client.ask(method, path, body, **headers)
-        return reply.status, reply.body
-
-    def log(self, query: str = "") -> dict[str, Any]:
-        """The listing."""
-        status, text = self.ask("/log" + query)
-        assert status == 200, text
-        found: dict[str, Any] = json.loads(text)
-        return found
-
-    def bytes_of(self, number: int, first: int = 0, end: int | None = None) -> bytes:
-        """Part of a segment."""
-        wanted = f"bytes={first}-{'' if end is None else end - 1}"
-        status, data = self.ask(f"/log/segments/{number}", Range=wanted)
-        assert status == 206, (number, wanted, data)
-        return data
-
-    def put(self, name: str, **fields: object) -> None:
-        """Set a cursor."""
-        status, text = self.ask(f"/log/cursors/{name}", "PUT", fields)
-        assert status in (200, 201), text
+def bytes_of(broker: BrokerProcess, number: int, first: int = 0, end: int | None = None) -> bytes:
+    """Part of a segment."""
+    wanted = f"bytes={first}-{'' if end is None else end - 1}"
+    status, data = answer(broker, f"/log/segments/{number}", Range=wanted)
+    assert status == 206, (number, wanted, data)
+    return data
 
 
 def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:

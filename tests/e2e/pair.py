@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.kit.http import ask
 from tests.kit.process import BOTH, BrokerProcess, configuration
 
 _STATES = re.compile(
@@ -34,7 +33,7 @@ class Member(BrokerProcess):
 
     def readiness(self) -> tuple[int, str]:
         """The status of /health/ready, and the reason."""
-        reply = ask(self.ports["http"], "GET", "/health/ready")
+        reply = self.ask("GET", "/health/ready")
         return reply.status, reply.json.get("reason", "")
 
 

@@ -204,10 +204,10 @@ def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
             row = near.await_bridge(state="waiting")
             assert "certificate is not accepted" in row["reason"], row
             near.write(bridge_xml({**login, "password": "wrong"}, there + quote(str(trusted))))
-            assert ask(near.running.ports["http"], "POST", "/api/broker/reload").status == 200
+            assert near.running.ask("POST", "/api/broker/reload").status == 200
             near.running.eventually("a refusal", lambda: near.bridge()["reason"], lambda text: "ERROR" in text)
             near.write(bridge_xml(login, there + quote(str(trusted))))
-            assert ask(near.running.ports["http"], "POST", "/api/broker/reload").status == 200
+            assert near.running.ask("POST", "/api/broker/reload").status == 200
             with connected(far.port, login="eve", passcode=USERS["eve"]) as client:
                 client.subscribe("/queue/jobs")
                 assert client.message().body == b"secret"
@@ -275,7 +275,7 @@ def test_a_dead_letter_of_a_circle_goes_out_again_when_the_circle_is_broken(tmp_
         both.near.send(b"1")
         both.near.running.await_count("dead", 1)
         both.far.write("")
-        assert ask(both.far.running.ports["http"], "POST", "/api/broker/reload").status == 200
+        assert both.far.running.ask("POST", "/api/broker/reload").status == 200
         url = both.near.running.url
         assert run_text(["dead", "retry", "--url", url]).returncode == 0
         assert both.far.take(1, "incoming") == [b"1"]
@@ -297,7 +297,7 @@ def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
     both.far.start()
     both.near.start()
     both.near.await_bridge(state="connected")
-    deleted = ask(both.near.running.ports["http"], "DELETE", "/api/queues/orders?remove-consumers=true")
+    deleted = both.near.running.ask("DELETE", "/api/queues/orders?remove-consumers=true")
     assert (deleted.status, deleted.json) == (200, {"removed": 0})
     assert both.near.await_bridge(state="waiting", reason="queue orders does not exist; create it")["started"]
     both.near.send(b"1")  # which creates it
@@ -333,7 +333,7 @@ def test_a_reload_adds_changes_and_removes_bridges(both: Both) -> None:
 
     def reload(core: str) -> list[str]:
         both.near.write(core)
-        answer = ask(near.ports["http"], "POST", "/api/broker/reload").json
+        answer = near.ask("POST", "/api/broker/reload").json
         return [f"{each['action']} {each['setting']}" for each in answer["changes"] if each["part"] == "bridge"]
 
     both.near.send(b"1")
@@ -347,7 +347,7 @@ def test_a_reload_adds_changes_and_removes_bridges(both: Both) -> None:
     assert reload("") == ["removed "]
     both.near.send(b"3")
     near.await_count("orders", 1)
-    assert ask(near.ports["http"], "GET", "/api/bridges").json["data"] == []
+    assert near.ask("GET", "/api/bridges").json["data"] == []
     near.eventually("no consumer", lambda: near.metric("artemis_consumer_count", queue="orders"), lambda n: n == 0)
 
 

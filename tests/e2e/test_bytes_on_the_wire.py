@@ -184,8 +184,7 @@ def test_stomp_on_the_http_port_is_a_bad_request(shared_broker: BrokerProcess) -
     ids=["body", "endless-body", "content-length", "header-line", "endless-headers", "headers", "subscriptions"],
 )
 def test_limits_are_answered_by_an_error_and_the_end(shared_broker: BrokerProcess, sent: bytes, said: str) -> None:
-    with StompSocket(shared_broker.ports["small"]) as client:
-        client.connect()
+    with connected(shared_broker.ports["small"]) as client:
         client.raw(sent)
         (error,) = client.read_to_end()
         assert error.command == "ERROR"

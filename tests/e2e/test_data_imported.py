@@ -16,7 +16,6 @@ import pytest
 from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, lines, whole_messages
 from tests.e2e.turnstile import turnstile
 from tests.kit.client import connected
-from tests.kit.http import ask
 from tests.kit.process import HTTP, WAIT_S, BrokerProcess, anycast
 from tests.kit.secured import USERS, secured_broker
 
@@ -284,7 +283,7 @@ def test_requests_that_make_no_sense(tmp_path: Path) -> None:
             (FIRST + good.replace('"text": "0"', '"piece_bytes": 9'), "9 bytes of this message's body are missing"),
             (FIRST + '{"piece":"AAAA"}\n', "a line of 'piece' has no place here"),
         ):
-            reply = ask(broker.ports["http"], "POST", "/api/import", lines_.encode())
+            reply = broker.ask("POST", "/api/import", lines_.encode())
             assert (reply.status, said in reply.error) == (400, True), reply.body
         assert broker.rows("queues")["jobs"]["messageCount"] == 1
 
@@ -296,7 +295,7 @@ def test_the_lines_of_an_export_are_what_http_takes(tmp_path: Path) -> None:
             client.publish("jobs", range(2))
         path = an_export(tmp_path, broker)
         assert len(lines(path, "message")) == 2
-        told = ask(broker.ports["http"], "POST", "/api/import", path.read_bytes()).json
+        told = broker.ask("POST", "/api/import", path.read_bytes()).json
     share = {"placed": 2, "known": 0, "replaced": 0, "transient": 0, "refused": 0, "reason": None, "isFull": False}
     assert told == {"messages": 2, "came": 2, "queues": {"jobs": {**share, "messageCount": 4, "givesWay": False}}}
 

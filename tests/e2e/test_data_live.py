@@ -28,7 +28,6 @@ from tests.e2e.data_command import (
 from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import WAIT_S
 from tests.kit.secured import USERS, secured_broker
@@ -307,7 +306,7 @@ def test_a_browse_goes_on_from_a_cursor(tmp_path: Path, in_memory: int) -> None:
         after = ""
         while after is not None:
             path = f"/api/queues/orders/messages?size=7&after={after}&fields=BodyPreview"
-            page = ask(broker.ports["http"], "GET", path).json
+            page = broker.ask("GET", path).json
             found += [row["BodyPreview"] for row in page["data"]]
             after = page["next"]
         assert found == [str(number) for number in range(1000)]

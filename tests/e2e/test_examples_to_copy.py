@@ -25,11 +25,6 @@ IMAGE = "artemis-py"
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 
-def copied(name: str, folder: Path) -> Path:
-    """A project, copied."""
-    return Path(shutil.copytree(EXAMPLES / name, folder / name))
-
-
 def played(command: Sequence[str], home: Path, **environment: str) -> str:
     """What the tests of a project say, all of which must pass."""
     program = {"ARTEMIS_PY": f"{sys.executable} -m artemis_py", "PYTHONPATH": str(ROOT)}
@@ -62,14 +57,14 @@ LONG = pytest.mark.skipif(
     [("junit", "OrdersTest", 1), pytest.param("spring", "KitchenTest", 4, marks=(pytest.mark.slow, LONG))],
 )
 def test_a_project_of_maven(tmp_path: Path, name: str, tests: str, count: int) -> None:
-    home = copied(name, tmp_path)
+    home = Path(shutil.copytree(EXAMPLES / name, tmp_path / name))
     played([with_maven(home, name), "-q", "-B", "test"], home)
     report = (home / "target" / "surefire-reports" / f"example.{tests}.txt").read_text("utf-8")
     assert f"Tests run: {count}, Failures: 0, Errors: 0, Skipped: 0" in report
 
 
 def test_go(tmp_path: Path) -> None:
-    home = copied("go", tmp_path)
+    home = Path(shutil.copytree(EXAMPLES / "go", tmp_path / "go"))
     try:
         go = tool("go")
         attempt([go, "mod", "download"], home, GO_ENVIRONMENT, FETCH_S)
@@ -191,14 +186,14 @@ def test_the_python_example_in_a_container(tmp_path: Path) -> None:
 
 
 def test_the_java_example_compiles(tmp_path: Path) -> None:
-    home = copied("testcontainers", tmp_path)
+    home = Path(shutil.copytree(EXAMPLES / "testcontainers", tmp_path / "testcontainers"))
     played([with_maven(home, "testcontainers"), "-q", "-B", "test-compile"], home)
     assert (home / "target" / "test-classes" / "example" / "ContainerTest.class").exists()
 
 
 def test_the_java_example_in_a_container(tmp_path: Path) -> None:
     with_image("integrations/examples/testcontainers/ContainerTest.java")
-    home = copied("testcontainers", tmp_path)
+    home = Path(shutil.copytree(EXAMPLES / "testcontainers", tmp_path / "testcontainers"))
     played([with_maven(home, "testcontainers"), "-q", "-B", "test"], home)
 
 

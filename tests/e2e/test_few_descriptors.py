@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.certificates import Authority
 from tests.kit.client import StompSocket, connected
-from tests.kit.http import HttpClient, ask
+from tests.kit.http import HttpClient
 from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, needs_descriptors, retained, started
 from tests.kit.tls import trusting, uri
 
@@ -70,8 +70,8 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
             with suppress(OSError):  # those who came first may have been ended
                 client.sendall(data or b"")
         for _ in range(3):
-            assert ask(broker.ports["http"], "GET", "/health/live").status == 200
-            assert ask(broker.ports["http"], "GET", "/metrics").status == 200
+            assert broker.ask("GET", "/health/live").status == 200
+            assert broker.ask("GET", "/metrics").status == 200
             with HttpClient(broker.ports["https"], tls=context) as web:
                 assert web.ask("GET", "/health/ready").status == 200
         for _ in range(10):
@@ -109,7 +109,7 @@ def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None
             assert statuses <= {b"200", b"503", b""}, "no segment is called gone"
             working.ask("SEND", {"destination": f"/queue/{len(statuses)}", **PERSISTENT}, bytes(15_000))
         assert statuses >= {b"200", b"503"}
-        assert ask(broker.ports["http"], "GET", "/health/live").status == 200
+        assert broker.ask("GET", "/health/live").status == 200
         assert broker.stop() == 0, broker.said
     assert "Traceback" not in broker.said
 

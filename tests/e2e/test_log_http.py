@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import signal
 import socket
 import subprocess
@@ -22,7 +21,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
-from tests.e2e.log_reader import LITTLE, PERSISTENT, Reader, logged, send
+from tests.e2e.log_reader import LITTLE, PERSISTENT, answer, bytes_of, logged, send
 from tests.kit.client import connected
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
@@ -48,27 +47,26 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
             client.ask("SEND", {"destination": f"/queue/{'abc'[len(sent) % 3]}", **PERSISTENT}, sent[-1])
             client.message()
 
-        reader = Reader(broker)
         read: dict[int, bytes] = {}
         lsn = 0
         walked = 0
         with meanwhile(pass_one):
             while walked < 12 or len(sent) < 1500:
-                log = reader.log(f"?after_lsn={lsn}")
+                log = broker.api(f"/log?after_lsn={lsn}")
                 for segment in log["segments"]:
                     number = segment["segment"]
                     have = read.get(number, b"")
                     if segment["bytes"] > len(have):
-                        read[number] = have + reader.bytes_of(number, len(have), segment["bytes"])
+                        read[number] = have + bytes_of(broker, number, len(have), segment["bytes"])
                     assert index_of(read[number], is_last=True).fields() == index_part(segment)
                     walked += not segment["is_current"]
                     lsn = max(lsn, segment["last_lsn"])
                 assert lsn <= log["durable_lsn"]
-        for segment in reader.log()["segments"]:
+        for segment in broker.api("/log")["segments"]:
             number = segment["segment"]
             have = read.get(number, b"")
             if segment["bytes"] > len(have):
-                read[number] = have + reader.bytes_of(number, len(have))
+                read[number] = have + bytes_of(broker, number, len(have))
         assert sorted(read) == list(range(1, len(read) + 1))
         assert broker.stop() == 0
     bodies = [
@@ -100,20 +98,19 @@ def flat(data: bytes) -> Iterator[records.Record]:
 
 def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
     with logged(tmp_path, LITTLE) as broker:
-        reader = Reader(broker)
         send(broker, 300)
-        first = reader.log()["segments"][0]
+        first = broker.api("/log")["segments"][0]
         assert first["name"] == "artemis-journal-000000000001.log"
-        data = reader.bytes_of(1, 0, 1000)
+        data = bytes_of(broker, 1, 0, 1000)
         with connected(broker.port) as client:
             client.subscribe("/queue/q", ack="auto")
             for _ in range(150):
                 client.message()
             moved = broker.eventually(
-                "it is retained", lambda: reader.log()["segments"][0], lambda one: "Z.log" in one["name"]
+                "it is retained", lambda: broker.api("/log")["segments"][0], lambda one: "Z.log" in one["name"]
             )
             assert index_part(moved) == index_part(first)
-            data += reader.bytes_of(1, 1000, first["bytes"])
+            data += bytes_of(broker, 1, 1000, first["bytes"])
             assert index_of(data).fields() == index_part(first)
             assert (tmp_path / "journal" / first["name"]).exists() is False
             for _ in range(150):
@@ -123,17 +120,16 @@ def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
             client.subscribe("/queue/other", ack="auto")
             for _ in range(600):
                 client.message()
-            gone = broker.eventually("it is gone", lambda: reader.ask("/log/segments/1"), lambda one: one[0] != 200)
+            gone = broker.eventually("it is gone", lambda: answer(broker, "/log/segments/1"), lambda one: one[0] != 200)
         assert gone == (410, b"segment 1 is no longer in the log: retention removed it\n")
-        assert reader.log()["first_lsn"] > first["last_lsn"]
+        assert broker.api("/log")["first_lsn"] > first["last_lsn"]
         assert broker.stop() == 0
 
 
 def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> None:
     with logged(tmp_path, LITTLE) as broker:
         send(broker, 100)
-        reader = Reader(broker)
-        want = reader.bytes_of(1)
+        want = bytes_of(broker, 1)
         slow = socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S)
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.sendall(b"GET /log/segments/1 HTTP/1.0\r\n\r\n")
@@ -147,7 +143,7 @@ def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> Non
             client.subscribe("/queue/other", ack="auto")
             for _ in range(700):
                 client.message()
-        broker.eventually("it is gone", lambda: reader.ask("/log/segments/1")[0], lambda status: status == 410)
+        broker.eventually("it is gone", lambda: answer(broker, "/log/segments/1")[0], lambda status: status == 410)
         rest = b"".join(iter(lambda: slow.recv(65536), b""))
         assert (start + rest).partition(b"\r\n\r\n")[2] == want
         slow.close()
@@ -156,22 +152,21 @@ def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> Non
 def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
     body = hashlib.sha256(b"large").digest() * 10_000
     with logged(tmp_path) as broker:
-        reader = Reader(broker)
         send(broker, 1, body=body)
-        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == records.MESSAGE]
+        (record,) = [one for one in flat(bytes_of(broker, 1)) if one.type_code == records.MESSAGE]
         large = codec.decode_message(record.payload).message.body
         assert not isinstance(large, bytes)
         path = f"/log/bodies/{large.number}"
-        assert reader.ask(path) == (200, body)
-        assert reader.ask(path, Range="bytes=32-63") == (206, body[32:64])
+        assert answer(broker, path) == (200, body)
+        assert answer(broker, path, Range="bytes=32-63") == (206, body[32:64])
         with connected(broker.port) as client:
             client.subscribe("/queue/q", ack="auto")
             assert client.message().body == body
         broker.eventually(
             "it is retained", lambda: list((tmp_path / "kept" / "large").glob("*.body")), lambda found: len(found) == 1
         )
-        assert reader.ask(path) == (200, body)
-        status, text = reader.ask(f"/log/bodies/{large.number + 1}")
+        assert answer(broker, path) == (200, body)
+        status, text = answer(broker, f"/log/bodies/{large.number + 1}")
         assert (status, text) == (404, f"there is no body {large.number + 1}, or it was removed\n".encode())
         assert broker.stop() == 0
 
@@ -179,16 +174,15 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
 def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
     """Four pieces of 1 MiB at 4 MiB/s: the fourth leaves three quarters of a second after the first at the earliest."""
     with logged(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
-        reader = Reader(broker)
         body = bytes(4 << 20)
         send(broker, 1, body=body)
-        (record,) = [one for one in flat(reader.bytes_of(1)) if one.type_code == records.MESSAGE]
+        (record,) = [one for one in flat(bytes_of(broker, 1)) if one.type_code == records.MESSAGE]
         large = codec.decode_message(record.payload).message.body
         assert not isinstance(large, bytes)
 
         def took_s() -> float:
             began_s = time.monotonic()
-            assert reader.ask(f"/log/bodies/{large.number}") == (200, body)
+            assert answer(broker, f"/log/bodies/{large.number}") == (200, body)
             return time.monotonic() - began_s
 
         # more messages than it can take, from another process
@@ -209,11 +203,10 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
 
 def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
     with logged(tmp_path) as broker:
-        reader = Reader(broker)
         send(broker, 250)
-        reader.put("reader", lsn=7, owner="a query", ttl_s=1000)
-        before = reader.log()
-        cursor = json.loads(reader.ask("/log/cursors/reader")[1])
+        broker.api("/log/cursors/reader", "PUT", {"lsn": 7, "owner": "a query", "ttl_s": 1000})
+        before = broker.api("/log")
+        cursor = broker.api("/log/cursors/reader")
         broker.process.send_signal(signal.SIGKILL)
         broker.process.wait()
     last = tmp_path / "journal" / index_name(before["segments"][-1]["name"])
@@ -221,16 +214,15 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
     (tmp_path / "journal" / index_name(before["segments"][1]["name"])).write_bytes(b'{"format":1,"seg')
     (tmp_path / "journal" / "artemis-journal-000000000099.index").write_bytes(b"{}")
     with logged(tmp_path) as broker:
-        reader = Reader(broker)
         eventually("the indexes are made", last.exists, bool)
-        after = reader.log()
+        after = broker.api("/log")
         assert after["id"] == before["id"]
         assert after["durable_lsn"] >= before["durable_lsn"]
         same = [index_part(one) for one in before["segments"]]
         assert [index_part(one) for one in after["segments"]][: len(same)] == same
         for segment in after["segments"]:
-            assert index_of(reader.bytes_of(segment["segment"]), is_last=True).fields() == index_part(segment)
-        still = json.loads(reader.ask("/log/cursors/reader")[1])
+            assert index_of(bytes_of(broker, segment["segment"]), is_last=True).fields() == index_part(segment)
+        still = broker.api("/log/cursors/reader")
         assert {key: still[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")} == {
             key: cursor[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")
         }
@@ -246,7 +238,7 @@ def test_a_log_that_begins_anew_has_another_id(tmp_path: Path) -> None:
                 if path.is_file():
                     path.unlink()
         with logged(tmp_path) as broker:
-            ids.append(Reader(broker).log()["id"])
+            ids.append(broker.api("/log")["id"])
             assert broker.stop() == 0
     assert ids[0] == ids[1] == ids[2] != ids[3]
 
@@ -266,29 +258,28 @@ def pass_through(broker: BrokerProcess, count: int) -> None:
 def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Path) -> None:
     """storage-limit is two segments."""
     with logged(tmp_path, LITTLE) as broker:
-        reader = Reader(broker)
-        reader.put("slow", lsn=0, owner="me")
+        broker.api("/log/cursors/slow", "PUT", {"lsn": 0, "owner": "me"})
         pass_through(broker, 700)
-        log = reader.log()
+        log = broker.api("/log")
         assert log["first_lsn"] == 1
         assert len(log["segments"]) > 8
-        cursor = json.loads(reader.ask("/log/cursors/slow")[1])
+        cursor = broker.api("/log/cursors/slow")
         assert (cursor["holds"], cursor["is_overtaken"]) == (True, False)
         total = sum(segment["bytes"] for segment in log["segments"])
         assert 0.8 * total < cursor["lag_bytes"] < 1.3 * total
         assert broker.metric("artemis_log_cursor_lag_bytes", cursor="slow") == cursor["lag_bytes"]
         assert broker.metric("artemis_log_cursor_holds", cursor="slow") == 1
         third = log["segments"][2]
-        reader.put("slow", lsn=third["last_lsn"], owner="me")
+        broker.api("/log/cursors/slow", "PUT", {"lsn": third["last_lsn"], "owner": "me"})
         pass_through(broker, 200)
         assert (
-            broker.eventually("the read ones go", lambda: reader.log()["first_lsn"], lambda lsn: lsn > 1)
+            broker.eventually("the read ones go", lambda: broker.api("/log")["first_lsn"], lambda lsn: lsn > 1)
             == third["last_lsn"] + 1
         )
-        reader.put("slow", lsn=third["last_lsn"], ttl_s=0.001)
+        broker.api("/log/cursors/slow", "PUT", {"lsn": third["last_lsn"], "ttl_s": 0.001})
         pass_through(broker, 200)
-        broker.eventually("the rest goes", lambda: len(reader.log()["segments"]), lambda count: count <= 6)
-        cursor = json.loads(reader.ask("/log/cursors/slow")[1])
+        broker.eventually("the rest goes", lambda: len(broker.api("/log")["segments"]), lambda count: count <= 6)
+        cursor = broker.api("/log/cursors/slow")
         assert (cursor["holds"], cursor["is_overtaken"]) == (False, True)
         assert broker.metric("artemis_log_overrun_files") == 0
         assert broker.stop() == 0
@@ -296,13 +287,12 @@ def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Pa
 
 def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
     with logged(tmp_path, LITTLE) as broker:
-        Reader(broker).put("slow", lsn=0, owner="me")
+        broker.api("/log/cursors/slow", "PUT", {"lsn": 0, "owner": "me"})
         pass_through(broker, 700)
         held = len(log_files([tmp_path / "kept"]))
         assert held > 5
         assert broker.stop() == 0
     with logged(tmp_path, LITTLE, disk_percent_max=0) as broker:
-        reader = Reader(broker)
         left = broker.eventually("they go", lambda: len(log_files([tmp_path / "kept"])), lambda count: count <= 3)
         overrun = broker.metric("artemis_log_overrun_files")
         assert overrun - (held - left) in {0, 1}, "the start deletes the queue, which nobody uses, and its file follows"
@@ -313,7 +303,7 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
             lambda: (broker.said.count(told), broker.metric("artemis_log_overrun_files")),
             lambda counts: counts[0] == counts[1],
         )
-        assert json.loads(reader.ask("/log/cursors/slow")[1])["is_overtaken"] is True
+        assert broker.api("/log/cursors/slow")["is_overtaken"] is True
         assert broker.stop() == 0
 
 
@@ -321,7 +311,7 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     with logged(tmp_path) as broker:
         url = f"http://{LOOPBACK}:{broker.ports['http']}"
         send(broker, 3)
-        Reader(broker).put("one", lsn=2, owner="the owner")
+        broker.api("/log/cursors/one", "PUT", {"lsn": 2, "owner": "the owner"})
         assert main(["cursor", "ls", "--url", url]) == 0
         (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("one ")]
         assert line.split()[:2] == ["one", "2"]
@@ -342,9 +332,8 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_broken_requests(tmp_path: Path) -> None:
     with logged(tmp_path) as broker:
-        reader = Reader(broker)
         send(broker, 3)
-        size = reader.log()["segments"][0]["bytes"]
+        size = broker.api("/log")["segments"][0]["bytes"]
         for path, method, status, text in (
             ("/log?after_lsn=x", "GET", 400, "after_lsn must be a number"),
             ("/log?after_lsn=-2", "GET", 400, "after_lsn must be a number"),
@@ -363,14 +352,17 @@ def test_broken_requests(tmp_path: Path) -> None:
             ("/log/cursors/c", "DELETE", 404, "there is no cursor 'c'"),
             ("/log/cursors/c", "PUT", 400, "the request body is not valid JSON"),
         ):
-            got, body = reader.ask(path, method)
+            got, body = answer(broker, path, method)
             assert (got, text in body.decode()) == (status, True), (path, method, got, body)
         for fields, status in (({"lsn": 10**9}, 409), ({"lsn": "1"}, 400), ({"lsn": 1, "x": 2}, 400), ([], 400)):
-            assert reader.ask("/log/cursors/c", "PUT", fields)[0] == status
-        assert reader.ask("/log/cursors/a%20b", "PUT", {"lsn": 1})[0] == 400
-        assert reader.ask("/log/segments/1", Range=f"bytes={size}-") == (416, f"there are only {size} bytes\n".encode())
-        assert len(reader.ask("/log/segments/1", Range="bytes=zzz")[1]) == size
-        assert reader.ask("/log/segments/1", "HEAD") == (200, b"")
+            assert answer(broker, "/log/cursors/c", "PUT", fields)[0] == status
+        assert answer(broker, "/log/cursors/a%20b", "PUT", {"lsn": 1})[0] == 400
+        assert answer(broker, "/log/segments/1", Range=f"bytes={size}-") == (
+            416,
+            f"there are only {size} bytes\n".encode(),
+        )
+        assert len(answer(broker, "/log/segments/1", Range="bytes=zzz")[1]) == size
+        assert answer(broker, "/log/segments/1", "HEAD") == (200, b"")
         for rubbish in (
             b"PUT /log/cursors/c HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + bytes(70000),
             b"\0" * 99,
@@ -378,20 +370,18 @@ def test_broken_requests(tmp_path: Path) -> None:
             with socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S) as broken:
                 broken.sendall(rubbish)
                 assert broken.recv(12) in (b"HTTP/1.1 413", b"HTTP/1.1 400")
-        assert json.loads(reader.ask("/log/cursors")[1]) == {"cursors": []}
+        assert broker.api("/log/cursors") == {"cursors": []}
         assert broker.stop() == 0
 
 
 def test_without_retention_no_cursor_and_without_a_journal_no_log(tmp_path: Path) -> None:
     with logged(tmp_path, "") as broker:
-        reader = Reader(broker)
         send(broker, 3)
-        assert reader.log()["segments"][0]["messages"] == 3
-        status, text = reader.ask("/log/cursors/c", "PUT", {"lsn": 1})
+        assert broker.api("/log")["segments"][0]["messages"] == 3
+        status, text = answer(broker, "/log/cursors/c", "PUT", {"lsn": 1})
         assert (status, b"set journal-retention-directory" in text) == (409, True)
         assert broker.stop() == 0
     with logged(tmp_path, "", persistence=False) as broker:
-        reader = Reader(broker)
         for path in ("/log", "/log/segments/1", "/log/cursors", "/log/cursors/c"):
-            assert reader.ask(path) == (404, b"this broker keeps no log: persistence-enabled is false\n")
+            assert answer(broker, path) == (404, b"this broker keeps no log: persistence-enabled is false\n")
         assert broker.stop() == 0

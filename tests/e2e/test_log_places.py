@@ -8,32 +8,31 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.log_reader import LITTLE, Reader, logged, send
+from tests.e2e.log_reader import LITTLE, answer, logged, send
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess
 
 pytestmark = pytest.mark.e2e
 
 
-def surveyed(broker: BrokerProcess, reader: Reader, count: int) -> list[dict[str, Any]]:
+def surveyed(broker: BrokerProcess, count: int) -> list[dict[str, Any]]:
     """Wait until so many segments are closed and all of them have places."""
     return broker.eventually(
         "segments have places",
-        lambda: [one for one in reader.log()["segments"] if not one["is_current"]],
+        lambda: [one for one in broker.api("/log")["segments"] if not one["is_current"]],
         lambda found: len(found) >= count and all("places" in one for one in found),
     )
 
 
 def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_path: Path) -> None:
     with logged(tmp_path) as broker:
-        reader = Reader(broker)
         for _ in range(3):
             send(broker, 60, "/queue/one")
             send(broker, 60, "/queue/two")
-        found = surveyed(broker, reader, 2)
+        found = surveyed(broker, 2)
         published = 0
         for one in found:
-            status, data = reader.ask(f"/log/segments/{one['segment']}/places")
+            status, data = answer(broker, f"/log/segments/{one['segment']}/places")
             assert (status, len(data)) == (200, one["places"])
             table = decode_table(data)
             assert (table.of.number, table.of.last_lsn, table.of.size_bytes) == (
@@ -45,7 +44,7 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
         ids = sorted(tuple(span) for one in found for span in one["ids"])
         assert ids[0][0] == 1
         assert ids[-1][1] == published
-        assert reader.ask("/log/segments/99/places")[0] == 404
+        assert answer(broker, "/log/segments/99/places")[0] == 404
         for address in ("one", "two"):
             with connected(broker.port) as client:
                 client.subscribe(f"/queue/{address}", ack="auto")
@@ -54,33 +53,34 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
         first = found[0]["segment"]
         retained = broker.eventually(
             "it is retained",
-            lambda: reader.log()["segments"][0],
+            lambda: broker.api("/log")["segments"][0],
             lambda one: one["segment"] == first and "Z.log" in one["name"],
         )
         beside = tmp_path / "kept" / places_name(retained["name"])
-        assert reader.ask(f"/log/segments/{first}/places") == (200, beside.read_bytes())
+        assert answer(broker, f"/log/segments/{first}/places") == (200, beside.read_bytes())
         assert beside.stat().st_mode & 0o077 == 0
         assert broker.stop() == 0
     (tmp_path / "kept" / places_name("artemis-journal-000000009999-20260131T235959.999Z.log")).write_bytes(b"x")
     (tmp_path / "journal" / places_name("artemis-journal-000000009999.log")).write_bytes(b"x")
     with logged(tmp_path) as broker:
         assert not any(tmp_path.glob("*/*9999*"))
-        surveyed(broker, Reader(broker), len(found))
+        surveyed(broker, len(found))
         assert broker.stop() == 0
 
 
 def test_places_go_with_their_segment(tmp_path: Path) -> None:
     with logged(tmp_path, LITTLE) as broker:
-        reader = Reader(broker)
         for _ in range(4):
             send(broker, 150, "/queue/one")
             with connected(broker.port) as client:
                 client.subscribe("/queue/one", ack="auto")
                 for _ in range(150):
                     client.message()
-        broker.eventually("the first is gone", lambda: reader.ask("/log/segments/1")[0], lambda status: status == 410)
-        surveyed(broker, reader, 2)
-        assert reader.ask("/log/segments/1/places")[0] == 404
+        broker.eventually(
+            "the first is gone", lambda: answer(broker, "/log/segments/1")[0], lambda status: status == 410
+        )
+        surveyed(broker, 2)
+        assert answer(broker, "/log/segments/1/places")[0] == 404
         assert broker.stop() == 0
     names = {path.name for path in tmp_path.glob("*/artemis-journal-*")}
     logs = {name for name in names if name.endswith(".log")}

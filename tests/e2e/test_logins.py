@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.login_actors import hashed, secured, write_authenticator, write_users
-from tests.kit.client import StompSocket, frame
+from tests.kit.client import StompSocket, connected, frame
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
 
 pytestmark = pytest.mark.e2e
@@ -31,8 +31,7 @@ def told(broker: BrokerProcess, **headers: object) -> str:
 def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
     write_users(tmp_path, ["ann"], hashed("secret of ann", 1024))
     with running(secured(), tmp_path) as broker:
-        with StompSocket(broker.port) as client:
-            client.connect(login="ann", passcode="secret of ann")
+        with connected(broker.port, login="ann", passcode="secret of ann") as client:
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
             client.send("SEND", {"destination": "/queue/q"}, b"hello")
             assert client.expect("MESSAGE").body == b"hello"
@@ -100,8 +99,7 @@ def test_strangers_hold_little(tmp_path: Path) -> None:
 def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
     with running(secured(OWN), tmp_path, environment) as broker:
-        with StompSocket(broker.port) as known:
-            known.connect(login="ann", passcode="ann")
+        connected(broker.port, login="ann", passcode="ann").close()
         began_s = time.monotonic()
         for number in range(7):
             told(broker, login="ann", passcode=f"guess {number}")
@@ -125,8 +123,7 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
         return str(jwt.encode({**claims, "exp": datetime.now(UTC) + timedelta(seconds=lasts_s)}, secret, "HS256"))
 
     with running(text, tmp_path) as broker:
-        with StompSocket(broker.port) as client:
-            client.connect(passcode=token(60))
+        with connected(broker.port, passcode=token(60)) as client:
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
             client.send("SEND", {"destination": "/queue/q"}, b"hello")
             assert client.expect("MESSAGE").body == b"hello"

@@ -9,9 +9,6 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -87,25 +84,20 @@ LARGE_BYTES: Final = 100_000
 HTTP_WITH_LIMITS: Final = f"{HTTP};stompMinLargeMessageSize={LARGE_BYTES};maxBodyBytes=3000000"
 
 
-@dataclass
-class Web:
-    broker: BrokerProcess
+def publish(broker: BrokerProcess, body: bytes, path: str = "/messages/orders", **headers: str) -> Reply:
+    reply = broker.ask("POST", path, body, **headers)
+    assert reply.status == 200, reply.body
+    return reply
 
-    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
-        return ask(self.broker.ports["http"], method, path, body, **headers)
 
-    def publish(self, body: bytes, path: str = "/messages/orders", **headers: str) -> Reply:
-        reply = self.ask("POST", path, body, **headers)
-        assert reply.status == 200, reply.body
-        return reply
+def take(broker: BrokerProcess, path: str = "/messages/orders/take") -> dict[str, Any]:
+    reply = broker.ask("POST", path, accept="application/json")
+    assert reply.status == 200, reply.body
+    return dict(reply.json)
 
-    def take_json(self, path: str = "/messages/orders/take") -> dict[str, Any]:
-        reply = self.ask("POST", path, accept="application/json")
-        assert reply.status == 200, reply.body
-        return dict(json.loads(reply.body))
 
-    def count(self, queue: str = "orders") -> int:
-        return int(self.broker.metric("artemis_message_count", queue=queue))
+def depth(broker: BrokerProcess, queue: str = "orders") -> int:
+    return int(broker.metric("artemis_message_count", queue=queue))
 
 
 _configuration = partial(
@@ -117,32 +109,26 @@ _configuration = partial(
 )
 
 
-@contextmanager
-def answering(folder: Path) -> Iterator[Web]:
-    with running(_configuration(), folder) as broker:
-        yield Web(broker)
-
-
-web = for_each_test(answering)
-unmoved = for_the_module(answering)
+web = for_each_test(lambda folder: running(_configuration(), folder))
+unmoved = for_the_module(lambda folder: running(_configuration(), folder))
 """A broker for requests that change nothing."""
 
 
 # ---- publish ---------------------------------------------------------------------------------------
 
 
-def stomp_message(web: Web, queue: str = "orders") -> tuple[dict[str, str], bytes]:
+def stomp_message(web: BrokerProcess, queue: str = "orders") -> tuple[dict[str, str], bytes]:
     """What a STOMP consumer gets."""
-    with connected(web.broker.port) as client:
+    with connected(web.port) as client:
         client.subscribe(f"/queue/{queue}", ack="auto")
         found = client.message()
         lines = [line.partition(":") for line in reversed(found.lines)]
         return {name: unescape_header(value) for name, _, value in lines}, found.body
 
 
-def test_a_message_has_what_the_request_says(web: Web) -> None:
+def test_a_message_has_what_the_request_says(web: BrokerProcess) -> None:
     path = "/api/messages/orders?priority=7&correlation-id=c%3A1&header=orderType%3A%20new&persistent=false&keep=x-git*"
-    reply = web.publish(
+    reply = publish(web,
         b"{}", path, Content_Type="application/json", Artemis_Colour="red", Artemis_JMSXGroupID="g",
         X_Git_Event="push", X_Other="no", traceparent="00-1-2-01", Cookie="secret=1",
     )  # fmt: skip
@@ -162,34 +148,34 @@ def test_a_message_has_what_the_request_says(web: Web) -> None:
     assert not {"x-other", "cookie", "host", "authorization"} & {name.lower() for name in headers}
 
 
-def test_a_binary_event_is_taken_once(web: Web) -> None:
+def test_a_binary_event_is_taken_once(web: BrokerProcess) -> None:
     """A retried request is confirmed and changes nothing; the same id of another source is another event."""
     event = {"ce_specversion": "1.0", "ce_id": "41", "ce_source": "/shop", "ce_type": "order.created"}
     for _ in range(3):
-        web.publish(b"{}", Content_Type="application/json", **event)
-    web.publish(b"{}", Content_Type="application/json", **{**event, "ce_source": "/other"})
-    assert web.count() == 2
+        publish(web, b"{}", Content_Type="application/json", **event)
+    publish(web, b"{}", Content_Type="application/json", **{**event, "ce_source": "/other"})
+    assert depth(web) == 2
     headers, _ = stomp_message(web)
     assert {name: value for name, value in headers.items() if name.startswith("ce-")} == {
         "ce-specversion": "1.0", "ce-id": "41", "ce-source": "/shop", "ce-type": "order.created",
     }  # fmt: skip
 
 
-def test_an_idempotency_key_is_a_duplicate_id(web: Web) -> None:
+def test_an_idempotency_key_is_a_duplicate_id(web: BrokerProcess) -> None:
     for _ in range(2):
-        web.publish(b"x", Idempotency_Key='"key-1"')
+        publish(web, b"x", Idempotency_Key='"key-1"')
     for _ in range(2):
-        web.publish(b"x", "/messages/orders?duplicate-id=key-2")
-    assert web.count() == 2
+        publish(web, b"x", "/messages/orders?duplicate-id=key-2")
+    assert depth(web) == 2
 
 
-def test_a_structured_event_is_kept_as_it_is(web: Web) -> None:
+def test_a_structured_event_is_kept_as_it_is(web: BrokerProcess) -> None:
     body = json.dumps(
         {"specversion": "1.0", "id": "9", "source": "/s", "type": "t", "n": 5, "yes": True, "data": {"a": "b"}}
     ).encode()
     for _ in range(2):
-        web.publish(body, Content_Type="application/cloudevents+json; charset=utf-8")
-    assert web.count() == 1
+        publish(web, body, Content_Type="application/cloudevents+json; charset=utf-8")
+    assert depth(web) == 1
     headers, got = stomp_message(web)
     assert got == body
     assert (headers["ce-id"], headers["ce-type"], headers["ce-n"], headers["ce-yes"]) == ("9", "t", "5", "true")
@@ -204,25 +190,25 @@ def test_a_structured_event_is_kept_as_it_is(web: Web) -> None:
         (b'{"specversion":"1.0","id":7,"source":"/s","type":"t"}', "id is missing, or no text"),
     ],
 )
-def test_a_wrong_structured_event_is_refused(unmoved: Web, body: bytes, said: str) -> None:
+def test_a_wrong_structured_event_is_refused(unmoved: BrokerProcess, body: bytes, said: str) -> None:
     reply = unmoved.ask("POST", "/messages/orders", body, Content_Type="application/cloudevents+json")
     assert reply.status == 400
     assert said in reply.error
 
 
-def test_a_scheduled_message_waits(web: Web) -> None:
-    web.publish(b"later", "/messages/orders?delay=3000")
+def test_a_scheduled_message_waits(web: BrokerProcess) -> None:
+    publish(web, b"later", "/messages/orders?delay=3000")
     assert web.ask("POST", "/messages/orders/take").status == 204
     assert web.ask("POST", "/messages/orders/take?timeout=50").body == b"later"
 
 
-def test_a_routing_type_makes_a_queue(web: Web) -> None:
+def test_a_routing_type_makes_a_queue(web: BrokerProcess) -> None:
     reply = web.ask("POST", "/messages/new.topic", b"x")
     assert (reply.status, json.loads(reply.body)["routed"]) == (409, False)
     assert "address new.topic has no queue that would take it" in reply.error
     assert "routing-type=ANYCAST" in reply.error
-    assert json.loads(web.publish(b"x", "/messages/new.queue?routing-type=ANYCAST").body)["routed"] is True
-    assert web.take_json("/messages/new.queue/take")["body"] == "x"
+    assert publish(web, b"x", "/messages/new.queue?routing-type=ANYCAST").json["routed"] is True
+    assert take(web, "/messages/new.queue/take")["body"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -239,22 +225,22 @@ def test_a_routing_type_makes_a_queue(web: Web) -> None:
         ("?routing-type=BOTH", {}, "destination-type must be ANYCAST or MULTICAST"),
     ],
 )
-def test_what_makes_no_sense_is_refused(unmoved: Web, path: str, headers: dict[str, str], said: str) -> None:
+def test_what_makes_no_sense_is_refused(unmoved: BrokerProcess, path: str, headers: dict[str, str], said: str) -> None:
     reply = unmoved.ask("POST", f"/messages/orders{path}", b"x", **headers)
     assert (reply.status, said in reply.error) == (400, True), reply.body
-    assert unmoved.count() == 0
+    assert depth(unmoved) == 0
 
 
-def test_a_full_address_answers_at_once(web: Web) -> None:
+def test_a_full_address_answers_at_once(web: BrokerProcess) -> None:
     """And blocks nobody: FAIL and BLOCK are the same for a client that can try again."""
     for queue, room in (("small", 2), ("blocking", 1)):
         for _ in range(room):
-            web.publish(b"x", f"/messages/{queue}")
+            publish(web, b"x", f"/messages/{queue}")
         reply = web.ask("POST", f"/messages/{queue}", b"x")
         assert (reply.status, reply.headers["Retry-After"]) == (429, "1")
         assert reply.error == f"Address {queue} is full"
         stomp_message(web, queue)
-        web.publish(b"x", f"/messages/{queue}")
+        publish(web, b"x", f"/messages/{queue}")
 
 
 @pytest.mark.parametrize("persistent", ["true", "false"])
@@ -275,11 +261,11 @@ def test_a_full_address_answers_at_once(web: Web) -> None:
     ],
 )
 def test_what_is_nowhere_is_not_answered_with_2xx(
-    unmoved: Web, name: str, status: int, said: str, body: bytes, persistent: str
+    unmoved: BrokerProcess, name: str, status: int, said: str, body: bytes, persistent: str
 ) -> None:
     """Whatever has lost it: a policy, a ring, a filter; also behind a divert."""
-    while name == "dropping" and unmoved.count(name) < 1:
-        unmoved.publish(b"first", f"/messages/{name}")
+    while name == "dropping" and depth(unmoved, name) < 1:
+        publish(unmoved, b"first", f"/messages/{name}")
     reply = unmoved.ask("POST", f"/messages/{name}?persistent={persistent}", body)
     assert (reply.status, json.loads(reply.body)["routed"]) == (status, False), reply.body
     assert said in reply.error
@@ -287,41 +273,41 @@ def test_what_is_nowhere_is_not_answered_with_2xx(
     assert reply.headers["Retry-After"] == ("1" if status == 429 else None)
 
 
-def test_an_answer_counts_the_queues_that_have_the_message(web: Web) -> None:
+def test_an_answer_counts_the_queues_that_have_the_message(web: BrokerProcess) -> None:
     """With those behind a divert, and without those that dropped it at once."""
     wanted = {"both": (1, 1), "taken": (1, 0), "ring": (1, 0), "orders": (1, 0)}
     for name, (queues, dropped) in wanted.items():
-        found = json.loads(web.publish(b"x", f"/messages/{name}").body)
+        found = publish(web, b"x", f"/messages/{name}").json
         assert (found["queues"], found["dropped"], found["routed"]) == (queues, dropped, True), name
-    assert json.loads(web.publish(b"newer", "/messages/ring").body)["queues"] == 1
-    assert web.take_json("/messages/ring/take")["body"] == "newer"
-    assert (web.count("both.all"), web.count("both.ring"), web.count("orders")) == (1, 0, 2)
+    assert publish(web, b"newer", "/messages/ring").json["queues"] == 1
+    assert take(web, "/messages/ring/take")["body"] == "newer"
+    assert (depth(web, "both.all"), depth(web, "both.ring"), depth(web, "orders")) == (1, 0, 2)
 
 
-def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: Web) -> None:
+def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: BrokerProcess) -> None:
     """No queue takes it, or its ring drops it, or its address has had its duplicate id."""
-    web.publish(b"important", "/messages/ring?priority=9&duplicate-id=1")
+    publish(web, b"important", "/messages/ring?priority=9&duplicate-id=1")
     for name, dropped in (("large", 0), ("doubled", 1)):
-        found = json.loads(web.publish(b"x", f"/messages/{name}?priority=0").body)
+        found = publish(web, b"x", f"/messages/{name}?priority=0").json
         assert (found["routed"], found["queues"], found["dropped"]) == (True, 1, dropped), name
-    found = json.loads(web.publish(b"x", "/messages/doubled?duplicate-id=1").body)
+    found = publish(web, b"x", "/messages/doubled?duplicate-id=1").json
     assert (found["routed"], found["queues"], found["duplicate"], found["messageID"] > 0) == (True, 1, False, True)
-    assert (web.count("large"), web.count("doubled"), web.count("ring")) == (1, 2, 1)
+    assert (depth(web, "large"), depth(web, "doubled"), depth(web, "ring")) == (1, 2, 1)
 
 
-def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: Web) -> None:
-    web.publish(b"important", "/messages/ring?priority=9")
+def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: BrokerProcess) -> None:
+    publish(web, b"important", "/messages/ring?priority=9")
     assert web.ask("POST", "/messages/ring?priority=0", b"x").status == 429
-    assert web.take_json("/messages/ring/take")["body"] == "important"
+    assert take(web, "/messages/ring/take")["body"] == "important"
 
 
-def test_without_a_route_it_may_be_at_the_dead_letter_address(web: Web) -> None:
-    found = json.loads(web.publish(b"x", "/messages/kept").body)
+def test_without_a_route_it_may_be_at_the_dead_letter_address(web: BrokerProcess) -> None:
+    found = publish(web, b"x", "/messages/kept").json
     assert (found["routed"], found["queues"]) == (False, 1)
-    assert web.count("DLQ.kept") == 1
+    assert depth(web, "DLQ.kept") == 1
 
 
-def test_what_was_not_kept_may_be_published_again_under_its_id(web: Web) -> None:
+def test_what_was_not_kept_may_be_published_again_under_its_id(web: BrokerProcess) -> None:
     """Its duplicate id is not remembered: the second request must not be confirmed for a message that is nowhere."""
     for _ in range(2):
         assert web.ask("POST", "/messages/red", b"x", Idempotency_Key="1").status == 409
@@ -329,15 +315,15 @@ def test_what_was_not_kept_may_be_published_again_under_its_id(web: Web) -> None
         assert web.ask("POST", "/messages/lost", b"x", Idempotency_Key="1").status == 429
         assert web.ask("POST", "/messages/astray", b"x", Idempotency_Key="1").status == 409
     assert web.ask("POST", "/api/queues?name=far&address=nobody").status < 300
-    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["queues"] == 1
-    assert json.loads(web.publish(b"x", "/messages/astray", Idempotency_Key="1").body)["duplicate"] is True
-    assert json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)["queues"] == 1
-    found = json.loads(web.publish(b"x", "/messages/red?header=colour:red", Idempotency_Key="1").body)
+    assert publish(web, b"x", "/messages/astray", Idempotency_Key="1").json["queues"] == 1
+    assert publish(web, b"x", "/messages/astray", Idempotency_Key="1").json["duplicate"] is True
+    assert publish(web, b"x", "/messages/red?header=colour:red", Idempotency_Key="1").json["queues"] == 1
+    found = publish(web, b"x", "/messages/red?header=colour:red", Idempotency_Key="1").json
     assert (found["duplicate"], found["queues"]) == (True, 0)
-    assert web.count("red") == 1
+    assert depth(web, "red") == 1
 
 
-def test_a_batch_of_events_is_refused(unmoved: Web) -> None:
+def test_a_batch_of_events_is_refused(unmoved: BrokerProcess) -> None:
     reply = unmoved.ask("POST", "/messages/orders", b"[]", Content_Type="application/cloudevents-batch+json")
     assert (reply.status, "publish each event by itself" in reply.error) == (400, True)
 
@@ -345,14 +331,14 @@ def test_a_batch_of_events_is_refused(unmoved: Web) -> None:
 # ---- the address of management -----------------------------------------------------------------------
 
 
-def _managed(web: Web, resource: str, operation: str, body: bytes, kind: str = "OperationName") -> Reply:
+def _managed(web: BrokerProcess, resource: str, operation: str, body: bytes, kind: str = "OperationName") -> Reply:
     query = f"header=_AMQ_ResourceName:{resource}&header=_AMQ_{kind}:{operation}"
     return web.ask("POST", f"/messages/activemq.management?{query}", body)
 
 
-def test_a_management_message_is_answered_with_its_result(web: Web) -> None:
+def test_a_management_message_is_answered_with_its_result(web: BrokerProcess) -> None:
     """And a failure is none of 2xx: a request has no other place where it would be told."""
-    web.publish(b"x")
+    publish(web, b"x")
     reply = _managed(web, "queue.orders", "countMessages", b"[]")
     assert (reply.status, json.loads(reply.body)) == (200, {"address": "activemq.management", "result": 1})
     reply = _managed(web, "queue.orders", "messageCount", b"", "Attribute")
@@ -374,32 +360,32 @@ def test_a_management_message_is_answered_with_its_result(web: Web) -> None:
     ],
 )
 def test_a_management_message_that_fails_is_an_error(
-    unmoved: Web, resource: str, operation: str, body: bytes, status: int, said: str
+    unmoved: BrokerProcess, resource: str, operation: str, body: bytes, status: int, said: str
 ) -> None:
     reply = _managed(unmoved, resource, operation, body)
     assert reply.status == status, reply.body
     assert said in reply.error
 
 
-def test_a_large_body_goes_to_a_file_and_comes_back(web: Web) -> None:
+def test_a_large_body_goes_to_a_file_and_comes_back(web: BrokerProcess) -> None:
     body = os.urandom(2_000_000)
-    web.publish(body, Content_Type="image/x")
+    publish(web, body, Content_Type="image/x")
     reply = web.ask("POST", "/messages/orders/take", accept="application/json")
     assert (reply.headers["Content-Type"], reply.body == body) == ("image/x", True)
     assert web.ask("DELETE", reply.headers["Location"]).status == 204
-    eventually("no body", lambda: web.broker.metric("artemis_large_messages"), lambda seen: seen == 0)
+    eventually("no body", lambda: web.metric("artemis_large_messages"), lambda seen: seen == 0)
 
 
-def test_a_body_over_the_limit_is_refused(unmoved: Web) -> None:
-    with socket.create_connection((LOOPBACK, unmoved.broker.ports["http"]), WAIT_S) as link:
+def test_a_body_over_the_limit_is_refused(unmoved: BrokerProcess) -> None:
+    with socket.create_connection((LOOPBACK, unmoved.ports["http"]), WAIT_S) as link:
         link.sendall(b"POST /messages/orders HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000001\r\n\r\n")
         answer = link.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 413 "), answer
     assert b"at most 3000000 bytes are allowed (maxBodyBytes of the acceptor)" in answer
 
 
-def test_other_requests_keep_their_small_limit(unmoved: Web) -> None:
-    with socket.create_connection((LOOPBACK, unmoved.broker.ports["http"]), WAIT_S) as link:
+def test_other_requests_keep_their_small_limit(unmoved: BrokerProcess) -> None:
+    with socket.create_connection((LOOPBACK, unmoved.ports["http"]), WAIT_S) as link:
         link.sendall(b"POST /api/queues/orders/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n")
         assert link.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
 
@@ -407,90 +393,90 @@ def test_other_requests_keep_their_small_limit(unmoved: Web) -> None:
 # ---- take ------------------------------------------------------------------------------------------
 
 
-def test_a_message_is_taken_and_acknowledged(web: Web) -> None:
-    web.publish(b"one", Content_Type="text/plain", Artemis_Colour="red")
+def test_a_message_is_taken_and_acknowledged(web: BrokerProcess) -> None:
+    publish(web, b"one", Content_Type="text/plain", Artemis_Colour="red")
     reply = web.ask("POST", "/messages/orders/take")
     assert (reply.status, reply.body, reply.headers["Content-Type"]) == (200, b"one", "text/plain")
     assert (reply.headers["Artemis-Queue"], reply.headers["Artemis-Colour"]) == ("orders", "red")
     assert web.ask("POST", "/messages/orders/take").status == 204
-    assert web.count() == 1
+    assert depth(web) == 1
     place = f"/messages/orders/{reply.headers['Artemis-Receipt']}"
     assert web.ask("DELETE", place).status == 204
-    assert web.count() == 0
+    assert depth(web) == 0
     again = web.ask("DELETE", place)
     assert (again.status, "with this receipt" in again.error) == (404, True)
 
 
-def test_a_message_given_back_is_delivered_again(web: Web) -> None:
-    web.publish(b"one")
-    first = web.take_json()
+def test_a_message_given_back_is_delivered_again(web: BrokerProcess) -> None:
+    publish(web, b"one")
+    first = take(web)
     assert (first["deliveryCount"], first["body"]) == (1, "one")
     assert web.ask("POST", f"/messages/orders/{first['receipt']}/nack").status == 204
-    assert web.take_json()["deliveryCount"] == 2
+    assert take(web)["deliveryCount"] == 2
 
 
-def test_a_lease_ends(web: Web) -> None:
-    web.publish(b"one")
-    first = web.take_json("/messages/orders/take?lease=0.2")
-    second = web.take_json("/messages/orders/take?timeout=50")
+def test_a_lease_ends(web: BrokerProcess) -> None:
+    publish(web, b"one")
+    first = take(web, "/messages/orders/take?lease=0.2")
+    second = take(web, "/messages/orders/take?timeout=50")
     assert (second["messageID"], second["deliveryCount"]) == (first["messageID"], 2)
     assert web.ask("DELETE", f"/messages/orders/{first['receipt']}").status == 404
     assert web.ask("DELETE", f"/messages/orders/{second['receipt']}").status == 204
 
 
-def test_a_request_waits_for_a_message(web: Web) -> None:
+def test_a_request_waits_for_a_message(web: BrokerProcess) -> None:
     found: list[Reply] = []
     thread = threading.Thread(target=lambda: found.append(web.ask("POST", "/messages/orders/take?timeout=50&ack=auto")))
     thread.start()
-    web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
-    web.publish(b"now")
+    web.await_metric(1, "artemis_consumer_count", queue="orders")
+    publish(web, b"now")
     thread.join(WAIT_S)
     assert (found[0].body, found[0].headers["Artemis-Receipt"]) == (b"now", None)
-    assert web.count() == 0
-    web.broker.await_metric(0, "artemis_consumer_count", queue="orders")
+    assert depth(web) == 0
+    web.await_metric(0, "artemis_consumer_count", queue="orders")
 
 
-def test_a_client_that_left_loses_nothing(web: Web) -> None:
+def test_a_client_that_left_loses_nothing(web: BrokerProcess) -> None:
     """Even if its message would have been acknowledged when it was sent."""
-    with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
+    with socket.create_connection((LOOPBACK, web.ports["http"]), WAIT_S) as link:
         link.sendall(
             b"POST /messages/orders/take?timeout=50&ack=auto HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
         )
-        web.broker.await_metric(1, "artemis_consumer_count", queue="orders")
-    web.publish(b"kept")
-    assert web.take_json("/messages/orders/take?timeout=50")["body"] == "kept"
+        web.await_metric(1, "artemis_consumer_count", queue="orders")
+    publish(web, b"kept")
+    assert take(web, "/messages/orders/take?timeout=50")["body"] == "kept"
 
 
-def test_what_clients_that_left_never_got_was_never_delivered(web: Web) -> None:
+def test_what_clients_that_left_never_got_was_never_delivered(web: BrokerProcess) -> None:
     request = b"POST /messages/orders/take?timeout=50 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
-    links = [socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) for _ in range(8)]
+    links = [socket.create_connection((LOOPBACK, web.ports["http"]), WAIT_S) for _ in range(8)]
     for link in links:
         link.sendall(request)
-    web.broker.await_metric(8, "artemis_consumer_count", queue="orders")
+    web.await_metric(8, "artemis_consumer_count", queue="orders")
     for link in links:
         link.close()
-    web.publish(b"kept")
-    taken = web.take_json("/messages/orders/take?timeout=50")
+    publish(web, b"kept")
+    taken = take(web, "/messages/orders/take?timeout=50")
     assert (taken["body"], taken["deliveryCount"]) == ("kept", 1)
 
 
-def test_a_selector_chooses(web: Web) -> None:
-    web.publish(b"1", Artemis_Colour="red")
-    web.publish(b"2", Artemis_Colour="blue")
-    assert web.take_json("/messages/orders/take?selector=colour%3D'blue'")["body"] == "2"
+def test_a_selector_chooses(web: BrokerProcess) -> None:
+    publish(web, b"1", Artemis_Colour="red")
+    publish(web, b"2", Artemis_Colour="blue")
+    assert take(web, "/messages/orders/take?selector=colour%3D'blue'")["body"] == "2"
     reply = web.ask("POST", "/messages/orders/take?selector=%3D")
     assert (reply.status, "selector" in reply.error) == (400, True)
 
 
-def test_bytes_are_base64_in_json(web: Web) -> None:
-    web.publish(b"\xff\x00")
-    assert base64.b64decode(web.take_json()["bodyBase64"]) == b"\xff\x00"
+def test_bytes_are_base64_in_json(web: BrokerProcess) -> None:
+    publish(web, b"\xff\x00")
+    assert base64.b64decode(take(web)["bodyBase64"]) == b"\xff\x00"
 
 
-def test_a_queue_that_settles_at_once(web: Web) -> None:
-    web.publish(b"gone", "/messages/once")
-    assert web.take_json("/messages/once/take")["body"] == "gone"
-    assert web.count("once") == 0
+def test_a_queue_that_settles_at_once(web: BrokerProcess) -> None:
+    publish(web, b"gone", "/messages/once")
+    assert take(web, "/messages/once/take")["body"] == "gone"
+    assert depth(web, "once") == 0
 
 
 @pytest.mark.parametrize(
@@ -505,14 +491,14 @@ def test_a_queue_that_settles_at_once(web: Web) -> None:
         ("POST", "/messages/orders/none/nack", 404, "with this receipt"),
     ],
 )
-def test_what_cannot_be_taken(unmoved: Web, method: str, path: str, status: int, said: str) -> None:
+def test_what_cannot_be_taken(unmoved: BrokerProcess, method: str, path: str, status: int, said: str) -> None:
     reply = unmoved.ask(method, path)
     assert (reply.status, said in reply.error) == (status, True), reply.body
 
 
-def test_a_look_takes_nothing(web: Web) -> None:
+def test_a_look_takes_nothing(web: BrokerProcess) -> None:
     """HEAD, a link in a browser, and the picture of a page, which says nothing of itself over plain http."""
-    web.publish(b"x")
+    publish(web, b"x")
     navigated = {"Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document", "Sec_Fetch_Site": "cross-site"}
     for path in ("/messages/orders?ack=auto", "/api/messages/orders", "/messages/orders/take?ack=auto"):
         looks: list[tuple[str, dict[str, Any]]]
@@ -522,16 +508,16 @@ def test_a_look_takes_nothing(web: Web) -> None:
             assert (reply.status, reply.headers["Allow"]) == (405, "POST")
     advice = web.ask("GET", "/messages/orders").error
     assert "POST /messages/orders/take, or look at the queue with GET /api/queues/orders/messages" in advice
-    assert web.broker.metric("artemis_delivering_message_count", queue="orders") == 0
-    assert web.count() == 1
+    assert web.metric("artemis_delivering_message_count", queue="orders") == 0
+    assert depth(web) == 1
 
 
-def test_the_form_of_another_page_does_nothing(web: Web) -> None:
+def test_the_form_of_another_page_does_nothing(web: BrokerProcess) -> None:
     """A browser names the page in each POST, whatever its type and scheme. Here nobody logs in; elsewhere it would send
     what it remembers of a login, and the answer is the same.
     """
-    web.publish(b"x")
-    taken = web.take_json()
+    publish(web, b"x")
+    taken = take(web)
     changes = ["/messages/orders", "/messages/orders/take?ack=auto", f"/messages/orders/{taken['receipt']}/nack",
                "/api/queues/orders/purge", "/api/queues", "/jolokia", "/console/jolokia/"]  # fmt: skip
     types = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
@@ -540,18 +526,18 @@ def test_the_form_of_another_page_does_nothing(web: Web) -> None:
     for path, type, origin, login in itertools.product(changes, types, origins, logins):
         reply = web.ask("POST", path, b'{"type": "list"}', Origin=origin, Content_Type=type, **login)
         assert reply.status == 403, (path, type, origin)
-    assert web.count() == 1
+    assert depth(web) == 1
     assert web.ask("DELETE", f"/messages/orders/{taken['receipt']}").status == 204
 
 
-def test_answers_are_as_described(web: Web) -> None:
+def test_answers_are_as_described(web: BrokerProcess) -> None:
     described = json.loads(web.ask("GET", "/api/openapi.json").body)["paths"]
-    sent = json.loads(web.publish(b"x").body)
+    sent = publish(web, b"x").json
     jsonschema.validate(
         sent, described["/api/messages/{name}"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
     )
     schema = described["/api/messages/{name}/take"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
-    jsonschema.validate(web.take_json(), schema)
+    jsonschema.validate(take(web), schema)
 
 
 # ---- recorded requests -----------------------------------------------------------------------------
@@ -601,8 +587,8 @@ CURL: Final = (
     ],
     ids=["debezium", "github", "knative", "curl"],
 )  # fmt: skip
-def test_a_recorded_request(web: Web, recorded: bytes, wanted: dict[str, str]) -> None:
-    with socket.create_connection((LOOPBACK, web.broker.ports["http"]), WAIT_S) as link:
+def test_a_recorded_request(web: BrokerProcess, recorded: bytes, wanted: dict[str, str]) -> None:
+    with socket.create_connection((LOOPBACK, web.ports["http"]), WAIT_S) as link:
         link.sendall(recorded)
         assert link.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
     headers, body = stomp_message(web)
@@ -610,11 +596,11 @@ def test_a_recorded_request(web: Web, recorded: bytes, wanted: dict[str, str]) -
     assert {name: headers.get(name) for name in wanted} == wanted
 
 
-def test_debezium_retries_without_doubles(web: Web) -> None:
+def test_debezium_retries_without_doubles(web: BrokerProcess) -> None:
     """The sink sends again what was not answered; the offset moves on after a 2xx."""
     for _ in range(5):
-        web.publish(DEBEZIUM_EVENT, Content_Type="application/cloudevents+json")
-    assert web.count() == 1
+        publish(web, DEBEZIUM_EVENT, Content_Type="application/cloudevents+json")
+    assert depth(web) == 1
 
 
 # ---- permissions -----------------------------------------------------------------------------------
@@ -652,20 +638,19 @@ def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
     file.write_text(_configuration(folder=tmp_path), "utf-8")
     with started(file) as broker:
-        web = Web(broker)
         for name, persistent in wanted.items():
-            assert json.loads(web.publish(b"x", f"/messages/{name}").body)["persistent"] is persistent, name
-        assert json.loads(web.publish(b"x", "/messages/orders?persistent=false").body)["persistent"] is False
+            assert publish(broker, b"x", f"/messages/{name}").json["persistent"] is persistent, name
+        assert publish(broker, b"x", "/messages/orders?persistent=false").json["persistent"] is False
         for is_repeated in (False, True):
-            found = json.loads(web.publish(b"x", "/messages/orders?duplicate-id=9").body)
+            found = publish(broker, b"x", "/messages/orders?duplicate-id=9").json
             assert (found["duplicate"], found["persistent"]) == (is_repeated, not is_repeated)
         broker.kill()
     with started(file) as broker:
-        assert {name: Web(broker).count(name) for name in queues} == queues
+        assert {name: depth(broker, name) for name in queues} == queues
 
 
-def test_without_a_journal_no_message_is_persistent(web: Web) -> None:
-    assert json.loads(web.publish(b"x").body)["persistent"] is False
+def test_without_a_journal_no_message_is_persistent(web: BrokerProcess) -> None:
+    assert publish(web, b"x").json["persistent"] is False
 
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
@@ -673,22 +658,21 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
     file.write_text(_configuration(folder=tmp_path), "utf-8")
     with started(file) as broker:
-        web = Web(broker)
         large = os.urandom(LARGE_BYTES * 3)
         confirmed: list[int] = []
 
         def send_on() -> None:
             for number in range(100_000):
                 try:
-                    reply = web.ask("POST", "/messages/orders", b"%d" % number)
+                    reply = broker.ask("POST", "/messages/orders", b"%d" % number)
                 except (OSError, http.client.HTTPException):
                     return
                 if reply.status == 200:
                     confirmed.append(number)
 
-        web.publish(b"to be acknowledged")
-        assert web.ask("DELETE", web.ask("POST", "/messages/orders/take").headers["Location"]).status == 204
-        web.publish(large, "/messages/small")
+        publish(broker, b"to be acknowledged")
+        assert broker.ask("DELETE", broker.ask("POST", "/messages/orders/take").headers["Location"]).status == 204
+        publish(broker, large, "/messages/small")
         unfinished = socket.create_connection((LOOPBACK, broker.ports["http"]), WAIT_S)
         unfinished.sendall(b"POST /messages/blocking HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
         sender = threading.Thread(target=send_on)
@@ -698,12 +682,11 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
         sender.join(WAIT_S)
         unfinished.close()
     with started(file) as broker:
-        web = Web(broker)
-        count = web.count()
+        count = depth(broker)
         assert len(confirmed) <= count <= len(confirmed) + 1
         with connected(broker.port) as client:
             client.subscribe("/queue/orders", ack="auto")
             found = [client.message().body for _ in range(count)]
         assert [b"%d" % number for number in confirmed] == found[: len(confirmed)]
-        assert web.ask("POST", "/messages/small/take").body == large
-        assert web.count("blocking") == 0
+        assert broker.ask("POST", "/messages/small/take").body == large
+        assert depth(broker, "blocking") == 0

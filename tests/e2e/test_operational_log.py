@@ -9,7 +9,6 @@ from urllib.parse import quote
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.http import ask
 from tests.kit.process import STOMP, configuration, misshapen, ports_left_out, running
 from tests.kit.secured import USERS, basic, secured_broker
 
@@ -43,7 +42,7 @@ def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
     """Besides this test, every broker that a test starts is asked for the shape of its lines when it ends."""
     assert misshapen("a\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == ["no line"]
     with secured_broker(tmp_path) as broker:
-        assert ask(broker.ports["http"], "GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
+        assert broker.ask("GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
         with StompSocket(broker.port) as nobody:
             nobody.send("CONNECT", {"accept-version": "1.2", "host": "h", "login": "nobody", "passcode": "wrong"})
             nobody.expect("ERROR")
@@ -114,7 +113,7 @@ def test_a_denial_over_http_says_where_it_came_from(tmp_path: Path) -> None:
             ("POST", "/messages/locked/take"),
             ("GET", f"/console/jolokia/read/{bean}/TotalMessageCount"),
         ):
-            ask(broker.ports["http"], method, path, authorization=basic("eve"))
+            broker.ask(method, path, authorization=basic("eve"))
         denied = broker.eventually(
             "denials",
             lambda: re.findall(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.certificates import PASSWORD, Authority
-from tests.kit.client import Closed, StompSocket, frame, is_greeted
+from tests.kit.client import Closed, StompSocket, connected, frame, is_greeted
 from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, running
 from tests.kit.tls import trusting, uri
@@ -130,8 +130,7 @@ def test_behind_haproxy(broker: BrokerProcess, tmp_path: Path, option: str, vers
     process = subprocess.Popen([haproxy, "-db", "-f", str(file)], stderr=subprocess.DEVNULL)
     try:
         eventually("haproxy listens", lambda: is_greeted(port), bool)
-        with StompSocket(port) as client:
-            client.connect(client_id=f"haproxy {version}")
+        with connected(port, client_id=f"haproxy {version}") as client:
             own = client.socket.getsockname()
             (found,) = [
                 each for each in broker.api("/api/connections")["data"] if each["clientID"] == f"haproxy {version}"

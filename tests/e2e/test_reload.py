@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.edited import edited, text_of
 from tests.e2e.events.event_stream import EventStream
-from tests.kit.client import StompSocket
+from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.process import STOMP, anycast
 
@@ -246,8 +246,7 @@ def test_acceptors_come_and_go(tmp_path: Path) -> None:
         it.reload()
         opened = re.compile(r" acceptor=two listening on \S+:(\d+) for ")
         port = opened.findall(it.broker.await_said(opened))[-1]
-        with StompSocket(int(port)) as second:
-            second.connect()
+        with connected(int(port)) as second:
             it.write(text_of(anycast("q"), acceptors={"two": f"{STOMP};stompConsumerWindowSize=1"}))
             it.reload()
             assert "The acceptor of this connection has changed" in second.expect("ERROR").text

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import Authority
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import served, uri
@@ -24,9 +24,7 @@ def read_again(broker: BrokerProcess, text: str, file: Path) -> None:
 
 
 def client_of(broker: BrokerProcess, user: str, password: str | None = None) -> StompSocket:
-    client = StompSocket(broker.port)
-    client.connect(login=user, passcode=USERS.get(user, "") if password is None else password)
-    return client
+    return connected(broker.port, login=user, passcode=USERS.get(user, "") if password is None else password)
 
 
 def test_a_permission_that_is_withdrawn_counts_for_open_sessions(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 from artemis_py.storage.format.names import read_name
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.test_reload_security import client_of, read_again
-from tests.kit import http
 from tests.kit.client import StompSocket
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, for_each_test
 from tests.kit.secured import USERS, basic, secured_broker
@@ -46,7 +45,7 @@ def withdraw_login(broker: BrokerProcess, folder: Path, lines: Mapping[str, str]
         (folder / "new").rename(file)
     while True:
         with suppress(HTTPException, ConnectionError):  # this answer was cut, too
-            if http.ask(broker.ports["http"], "GET", "/log", Authorization=basic("bob")).status in (401, 403):
+            if broker.ask("GET", "/log", Authorization=basic("bob")).status in (401, 403):
                 return
 
 
@@ -104,9 +103,8 @@ TAKE = "/messages/jobs/take?timeout=50&ack=auto"
 @pytest.mark.parametrize("withdraw", [withdraw_consume, delete_bob], ids=["consume", "delete_bob"])
 def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Path, withdraw: Withdraw) -> None:
     """The message stays on the queue, for whoever may have it."""
-    port = broker.ports["http"]
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(http.ask, port, "POST", TAKE, Authorization=basic("bob"))
+        waiting = pool.submit(broker.ask, "POST", TAKE, Authorization=basic("bob"))
         broker.await_metric(1, "artemis_consumer_count", queue="jobs")
         withdraw(broker, tmp_path)
         refused = waiting.result(WAIT_S)
@@ -115,7 +113,7 @@ def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Pat
     broker.await_metric(0, "artemis_consumer_count", queue="jobs")
     with client_of(broker, "ann") as client:
         client.ask("SEND", {"destination": "/queue/jobs"}, b"kept")
-    taken = http.ask(port, "POST", TAKE, Authorization=basic("ann"))
+    taken = broker.ask("POST", TAKE, Authorization=basic("ann"))
     assert (taken.status, taken.body) == (200, b"kept")
 
 
@@ -125,7 +123,7 @@ def test_a_large_download(broker: BrokerProcess, tmp_path: Path, which: str, wit
     """Another thread sends files of the log, and the body of a message is read piece by piece."""
     with client_of(broker, "ann") as client:
         client.ask("SEND", {"destination": "/queue/jobs", "persistent": "true"}, b"x" * LARGE_BYTES)
-    listed = http.ask(broker.ports["http"], "GET", "/api/queues/jobs/messages", Authorization=basic("ann"))
+    listed = broker.ask("GET", "/api/queues/jobs/messages", Authorization=basic("ann"))
     row = listed.json["data"][0]
     numbers = [found.number for one in (tmp_path / "large").iterdir() if (found := read_name(one.name)) is not None]
     path = f"/log/bodies/{numbers[0]}" if which == "log" else f"/api/queues/jobs/messages/{row['messageID']}/body"
@@ -180,7 +178,7 @@ def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
 def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProcess, tmp_path: Path) -> None:
     """It is told in the log, by health and by a metric, until it is mended."""
 
-    health = partial(http.ask, broker.ports["http"], "GET", "/health/ready", Authorization=basic("ann"))
+    health = partial(broker.ask, "GET", "/health/ready", Authorization=basic("ann"))
     users = tmp_path / "artemis-users.properties"
     whole = users.read_text()
     with EventStream(broker.ports["http"], watch=("queues",), Authorization=basic("bob")) as bob:

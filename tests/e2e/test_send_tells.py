@@ -12,7 +12,6 @@ import pytest
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
-from tests.kit.http import ask
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_each_test, for_the_module, running
 
 pytestmark = pytest.mark.e2e
@@ -246,7 +245,7 @@ def test_places_that_later_ones_took_on_one_queue_of_several(broker: BrokerProce
 
 def test_a_request_to_management_is_no_message(broker: BrokerProcess) -> None:
     """It says what HTTP says."""
-    reply = ask(broker.ports["http"], "POST", "/messages/activemq.management", b"x")
+    reply = broker.ask("POST", "/messages/activemq.management", b"x")
     assert reply.status == 400
     assert _sent(broker, "activemq.management") == (1, "", f"1 request of 1 failed: {reply.error}\n")
     asked = ("--header", "_AMQ_ResourceName=broker", "--header", "_AMQ_OperationName=getVersion")

@@ -103,7 +103,7 @@ def test_who_waits_says_on_every_path_who_works(pair: Pair) -> None:
             assert (reply.status, reply.json, reply.headers["Retry-After"]) == (503, told, "5"), path
     assert first.stop() == 0
     backup.await_state("was stopped, and is to be started again")
-    reply = ask(backup.ports["http"], "GET", "/log")
+    reply = backup.ask("GET", "/log")
     assert (reply.status, reply.json["active"]) == (503, None)
     assert "was stopped, and is to be started again" in reply.error
 
@@ -118,7 +118,7 @@ def test_who_waits_tells_those_who_may_log_in(tmp_path: Path) -> None:
         try:
             backup.await_state("the lock of process")
             logins = [{}, {"Authorization": basic("ann", "wrong")}, {"Authorization": basic("ann")}]
-            replies = [ask(backup.ports["http"], "GET", "/log", **login) for login in logins]
+            replies = [backup.ask("GET", "/log", **login) for login in logins]
             assert [reply.status for reply in replies] == [401, 401, 503]
             assert "process" in replies[2].json["active"]
             assert not any(b"process" in reply.body for reply in replies[:2])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.certificates import DAY, Authority
-from tests.kit.client import StompSocket
+from tests.kit.client import connected
 from tests.kit.http import HttpClient
 from tests.kit.process import LOOPBACK, STOMP, WAIT_S, configuration, retained, running
 from tests.kit.tls import TlsBroker, shake, uri
@@ -48,8 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
     core = f"<journal-file-size>10485760</journal-file-size>{retained(folder)}"
     text = configuration(acceptors, folder=folder, core=core)
     with running(text, folder) as broker:
-        with StompSocket(broker.port) as client:
-            client.connect()
+        with connected(broker.port) as client:
             for number in range(400):
                 client.send("SEND", {"destination": "/queue/log", "persistent": "true"}, b"%06d" % number * 8_000)
             client.ask("SEND", {"destination": "/queue/log", "persistent": "true"}, b"last")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import DAY, Authority, Issued
-from tests.kit.client import StompSocket
+from tests.kit.client import connected, is_greeted
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, running
 from tests.kit.tls import TlsBroker, served, shake, uri
@@ -51,8 +52,7 @@ def world(tmp_path: Path) -> Iterator[TlsBroker]:
 
 
 def test_new_connections_get_the_new_certificate_while_others_work(world: TlsBroker) -> None:
-    with StompSocket(world.broker.port, tls=world.context()) as client:
-        client.connect()
+    with connected(world.broker.port, "1.2", world.context()) as client:
 
         def traffic() -> None:
             client.ask("SEND", {"destination": "traffic"}, b"x" * 20_000)
@@ -113,13 +113,7 @@ def test_a_new_list_of_revoked_certificates(world: TlsBroker) -> None:
     context = world.context(client)
     context.maximum_version = ssl.TLSVersion.TLSv1_2  # the refusal comes in the handshake
 
-    def is_accepted() -> bool:
-        try:
-            shake(world.broker.ports["crl"], context).close()
-            return True
-        except (ssl.SSLError, ConnectionError):
-            return False
-
+    is_accepted = partial(is_greeted, world.broker.ports["crl"], context)
     assert is_accepted()
     world.authority.revoke(world.folder / "crl.pem", client)
     world.broker.eventually("refused", is_accepted, lambda accepted: not accepted)

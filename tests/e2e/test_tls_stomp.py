@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 from artemis_py.cli.main import main
 from tests.e2e.stomp_py_client import Listener
 from tests.kit.certificates import DAY, PASSWORD, Authority, Issued
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected, is_greeted
 from tests.kit.process import LOOPBACK, WAIT_S, configuration, needs_descriptors, running
 from tests.kit.tls import OPENSSL, TlsBroker, needs_openssl, shake, uri
 
@@ -70,8 +70,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_messages_and_receipts_travel(world: World) -> None:
-    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
-        client.connect()
+    with connected(world.broker.ports["stomp"], "1.2", world.context()) as client:
         client.subscribe("tls.travels", ack="auto")
         for number in range(200):
             client.send("SEND", {"destination": "tls.travels"}, b"%d" % number * 100)
@@ -81,8 +80,7 @@ def test_messages_and_receipts_travel(world: World) -> None:
 @pytest.mark.parametrize("size_bytes", [16_383, 16_385, 70_000, 3_000_000, 6_000_000])
 def test_large_bodies_travel_both_ways(world: World, size_bytes: int) -> None:
     body = bytes(range(256)) * (size_bytes // 256 + 1)
-    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
-        client.connect()
+    with connected(world.broker.ports["stomp"], "1.2", world.context()) as client:
         client.subscribe(f"tls.large.{size_bytes}", ack="auto")
         client.ask("SEND", {"destination": f"tls.large.{size_bytes}"}, body[:size_bytes])
         assert client.expect("MESSAGE").body == body[:size_bytes]
@@ -115,15 +113,13 @@ def test_a_client_may_end_its_side_and_still_gets_its_receipt(world: World) -> N
         raw.settimeout(WAIT_S)
         while raw.recv(65536):
             pass
-    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as reader:
-        reader.connect()
+    with connected(world.broker.ports["stomp"], "1.2", world.context()) as reader:
         reader.subscribe("/queue/tls.end", ack="auto")
         assert reader.expect("MESSAGE").body == b"hello"
 
 
 def test_an_error_arrives_before_an_orderly_end(world: World) -> None:
-    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
-        client.connect()
+    with connected(world.broker.ports["stomp"], "1.2", world.context()) as client:
         client.raw(b"NONSENSE\n\n\0")
         assert "NONSENSE" in str(client.expect("ERROR"))
         client.socket.suppress_ragged_eofs = False  # type: ignore[attr-defined]
@@ -142,23 +138,13 @@ def test_the_limit_of_connections_answers_with_an_error(world: World) -> None:
 # ---- client certificates -------------------------------------------------------------------------
 
 
-def _is_accepted(port: int, context: ssl.SSLContext) -> bool:
-    """A server of TLS 1.3 refuses a client's certificate after the client believes that all is well."""
-    try:
-        with StompSocket(port, tls=context) as client:
-            client.connect()
-            return True
-    except (ssl.SSLError, ConnectionError, AssertionError):
-        return False
-
-
 def test_needed_certificates(world: World) -> None:
     stranger = Authority("Stranger").issue("client")
     old = world.authority.issue("old", since=-2 * DAY, until=-DAY)
-    assert _is_accepted(world.broker.ports["need"], world.context(world.client))
-    assert not _is_accepted(world.broker.ports["need"], world.context())
-    assert not _is_accepted(world.broker.ports["need"], world.context(stranger))
-    assert not _is_accepted(world.broker.ports["need"], world.context(old))
+    assert is_greeted(world.broker.ports["need"], world.context(world.client))
+    assert not is_greeted(world.broker.ports["need"], world.context())
+    assert not is_greeted(world.broker.ports["need"], world.context(stranger))
+    assert not is_greeted(world.broker.ports["need"], world.context(old))
     world.broker.await_said(
         re.compile("ART-2003 acceptor=need from=127.0.0.1:\\d+ warning: no TLS connection: it has no certificate")
     )
@@ -166,14 +152,14 @@ def test_needed_certificates(world: World) -> None:
 
 
 def test_wanted_certificates(world: World) -> None:
-    assert _is_accepted(world.broker.ports["want"], world.context(world.client))
-    assert _is_accepted(world.broker.ports["want"], world.context())
-    assert not _is_accepted(world.broker.ports["want"], world.context(Authority("Stranger").issue("client")))
+    assert is_greeted(world.broker.ports["want"], world.context(world.client))
+    assert is_greeted(world.broker.ports["want"], world.context())
+    assert not is_greeted(world.broker.ports["want"], world.context(Authority("Stranger").issue("client")))
 
 
 def test_revoked_certificates(world: World) -> None:
-    assert _is_accepted(world.broker.ports["crl"], world.context(world.client))
-    assert not _is_accepted(world.broker.ports["crl"], world.context(world.revoked))
+    assert is_greeted(world.broker.ports["crl"], world.context(world.client))
+    assert not is_greeted(world.broker.ports["crl"], world.context(world.revoked))
     world.broker.await_said(re.compile("acceptor=crl .*its certificate is not accepted: certificate revoked"))
 
 
@@ -317,8 +303,7 @@ def test_slow_handshakes_stop_nobody(world: World) -> None:
             client = stack.enter_context(socket.create_connection((LOOPBACK, world.broker.ports["stomp"]), WAIT_S))
             client.sendall(b"\x16\x03\x01\x02")
             slow.append(client)
-        with StompSocket(world.broker.ports["stomp"], tls=world.context()) as quick:
-            quick.connect()
+        with connected(world.broker.ports["stomp"], "1.2", world.context()) as quick:
             quick.ask("SEND", {"destination": "tls.slow"}, b"x")
         assert slow[0].recv(10) == b""
         assert world.broker.metric(HANDSHAKES, acceptor="stomp", result="crowded") >= 50
@@ -337,8 +322,7 @@ def test_records_that_are_no_tls_end_the_connection(world: World) -> None:
 
 def test_memory_of_tls_is_counted_and_given_back(world: World) -> None:
     world.broker.await_metric(0, "artemis_held_bytes", kind="tls")
-    with StompSocket(world.broker.ports["stomp"], tls=world.context()) as client:
-        client.connect()
+    with connected(world.broker.ports["stomp"], "1.2", world.context()):
         assert world.broker.metric("artemis_held_bytes", kind="tls") > 0
     world.broker.await_metric(0, "artemis_held_bytes", kind="tls")
 

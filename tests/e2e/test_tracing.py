@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.span_collector import SpanCollector, collecting
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.forks import COMMAND, run_text
 from tests.kit.process import (
     DAYS,
@@ -111,8 +111,7 @@ def test_a_dead_letter_has_a_span_that_links_to_its_original(broker: BrokerProce
 
 
 def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path: Path) -> None:
-    with StompSocket(broker.port) as client:
-        client.connect()
+    with connected(broker.port) as client:
         client.ask("SEND", {"destination": "/queue/same", "persistent": "true", "traceparent": traceparent(5)}, b"x")
         client.subscribe("/queue/same", "1")
         client.ask("ACK", {"id": client.expect("MESSAGE").header("ack")})
@@ -194,8 +193,7 @@ def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -
             ports = broker.ports
             stomp, http = (uri.replace(":0", f":{ports[name]}") for name, uri in (("stomp", STOMP), ("http", HTTP)))
             fixed = retaining({"stomp": stomp, "http": http}, folder=tmp_path)
-            with StompSocket(broker.port) as client:
-                client.connect()
+            with connected(broker.port) as client:
                 told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
                 client.ask("SEND", told, b"x")
         with following(f"http://127.0.0.1:{ports['http']}", collector, log):

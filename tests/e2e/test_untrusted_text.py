@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
-from tests.kit.client import StompSocket
-from tests.kit.http import ask
+from tests.kit.client import StompSocket, connected
 from tests.kit.process import DAYS, configuration, running
 
 pytestmark = pytest.mark.e2e
@@ -51,12 +50,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert error.command == "ERROR"
             assert error.body.decode().isprintable(), error.body
         for refused in (f"SUBSCRIBE\nid:1\ndestination:{WRITTEN}\nselector:a = '{WRITTEN}\n\n\0", f"{ODD[:5]}\n\n\0"):
-            with StompSocket(broker.port) as client:
-                client.connect()
+            with connected(broker.port) as client:
                 client.raw(refused.encode())
                 assert client.expect("ERROR").body.decode().isprintable()
         cursor = {"lsn": 0, "owner": ODD + "\x00"}
-        assert ask(broker.ports["http"], "PUT", "/log/cursors/odd", cursor).status == 201
+        assert broker.ask("PUT", "/log/cursors/odd", cursor).status == 201
         assert broker.stop() == 0
         (path / "said").write_text(broker.said, "utf-8")
     return path

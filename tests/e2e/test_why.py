@@ -13,7 +13,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.testing import ArtemisBroker
 from tests.e2e.management.told import Told
-from tests.kit.client import Closed, StompSocket
+from tests.kit.client import Closed, connected
 from tests.kit.forks import run_text
 from tests.kit.process import DAYS, configuration, running
 
@@ -156,8 +156,7 @@ def test_the_plugin_says_what_the_operation_says() -> None:
     """Word for word, of a broker with a reason of each kind."""
     with ArtemisBroker(config=configuration(), queues=["orders"]) as broker:
         assert broker.http_url is not None
-        with StompSocket(broker.port) as client:
-            client.connect(client_id="desk")
+        with connected(broker.port, client_id="desk") as client:
             client.subscribe("orders", selector="x = '1'", ack="client-individual")
             for number in range(3):
                 broker.send("orders", "x", x=number)

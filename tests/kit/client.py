@@ -192,17 +192,21 @@ class StompSocket(AbstractContextManager["StompSocket"]):
         self.socket.close()
 
 
-def is_greeted(port: int, **headers: object) -> bool:
+def is_greeted(port: int, tls: ssl.SSLContext | None = None, /, **headers: object) -> bool:
     """Does somebody answer CONNECT with these headers?"""
     try:
-        connected(port, **headers).close()
+        connected(port, "1.2", tls, **headers).close()
     except (OSError, AssertionError):
         return False
     return True
 
 
-def connected(port: int, version: str = "1.2", /, **headers: object) -> StompSocket:
+def connected(port: int, version: str = "1.2", tls: ssl.SSLContext | None = None, /, **headers: object) -> StompSocket:
     """A connection that was greeted."""
-    client = StompSocket(port)
-    client.connect(version, **headers)
+    client = StompSocket(port, tls=tls)
+    try:
+        client.connect(version, **headers)
+    except BaseException:
+        client.close()
+        raise
     return client

@@ -11,7 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from tests.kit.process import LOOPBACK, WAIT_S
+LOOPBACK = "127.0.0.1"
+WAIT_S = 120.0
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -19,10 +17,11 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
+from tests.kit import http
 from tests.kit.forks import COMMAND, ROOT, Forked, starts_alike
 
-LOOPBACK = "127.0.0.1"
-WAIT_S = 120.0
+LOOPBACK = http.LOOPBACK
+WAIT_S = http.WAIT_S
 POLL_S = 0.004
 STOP_S = 120.0
 _LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && exec "$@"', "sh")
@@ -251,12 +250,15 @@ class BrokerProcess:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    def ask(self, method: str, path: str, body: object = None, /, **headers: str) -> http.Reply:
+        """A request to the acceptor named http, on a connection of its own."""
+        return http.ask(self.ports["http"], method, path, body, **headers)
+
     def api(self, path: str, method: str = "GET", body: object = None) -> Any:
         """The JSON that it answers, which must not be an error."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-            return json.loads(answer.read() or b"null")
+        reply = self.ask(method, path, body, content_type="application/json")
+        assert reply.status < 300, reply.body
+        return reply.json if reply.body else None
 
     def rows(self, kind: str) -> dict[str, dict[str, Any]]:
         """All queues, or addresses, by name, with what they are."""
@@ -264,11 +266,11 @@ class BrokerProcess:
 
     def metrics(self, name: str, **labels: str) -> list[float]:
         """The values of all series of this name that have these labels."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=WAIT_S) as answer:
-            text = answer.read().decode()
+        reply = self.ask("GET", "/metrics")
+        assert reply.status == 200, reply.body
         return [
             float(sample["value"])
-            for sample in _SAMPLE.finditer(text)
+            for sample in _SAMPLE.finditer(reply.body.decode())
             if sample["name"] == name and labels.items() <= dict(_LABEL.findall(sample["labels"] or "")).items()
         ]
 

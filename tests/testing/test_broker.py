@@ -181,8 +181,7 @@ def test_a_full_address_is_named_when_the_sender_has_to_wait() -> None:
         broker.send("orders", "1")
         with pytest.raises(SendError, match="the address orders is full, and its address-full-policy is BLOCK"):
             broker.send("orders", "2", timeout=0.05)
-        with StompSocket(broker.port) as client:
-            client.connect()
+        with connected(broker.port) as client:
             client.subscribe("orders", ack="auto")
             assert client.expect("MESSAGE").body == b"1"
         broker.send("orders", "3")

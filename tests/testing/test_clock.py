@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.server.operational_log import LOGGER_NAME
 from artemis_py.testing import ArtemisBroker
-from tests.kit.client import Closed, StompSocket, frame
+from tests.kit.client import Closed, StompSocket, connected, frame
 
 REDELIVERY = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <security-enabled>false</security-enabled>
@@ -41,8 +41,7 @@ def test_a_redelivery_delay_of_hours() -> None:
 
 
 def test_a_silent_client_loses_its_connection(broker: ArtemisBroker, client: StompSocket) -> None:
-    with StompSocket(broker.port) as beating:
-        beating.connect(heart_beat="5000,0")
+    with connected(broker.port, heart_beat="5000,0") as beating:
         broker.clock.advance(minutes=1, silent=True)
         assert (beating.expect("ERROR").header("message") or "").startswith("Nothing received for")
         with pytest.raises(Closed):
@@ -81,8 +80,7 @@ def test_days_pass_at_once(broker: ArtemisBroker) -> None:
 
 def test_unused_queues_go_in_their_time() -> None:
     with ArtemisBroker(REDELIVERY) as broker:
-        with StompSocket(broker.port) as client:
-            client.connect()
+        with connected(broker.port) as client:
             client.subscribe("orders", ack="auto")
         broker.queue("orders").wait(consumers=0)
         broker.clock.advance(minutes=50)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.testing import ArtemisBroker, BrokerDownError, SendError
-from tests.kit.client import Closed, StompSocket
+from tests.kit.client import Closed, StompSocket, connected
 
 UNSYNCED = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <security-enabled>false</security-enabled>
@@ -46,8 +46,7 @@ def test_a_crash_keeps_what_was_confirmed(tmp_path: Path) -> None:
         port = broker.port
         broker.send("orders", "durable", persistent=True)
         broker.send("orders", "not durable")
-        with StompSocket(port) as client:
-            client.connect()
+        with connected(port) as client:
             broker.crash()
             with pytest.raises((Closed, ConnectionResetError)):
                 client.expect("MESSAGE")
@@ -99,8 +98,7 @@ def test_a_full_disk_holds_senders_back_and_lets_consumers_go_on() -> None:
         with broker.disk_full():
             with pytest.raises(SendError, match="the disk is full, and the disk-full-policy of orders is BLOCK"):
                 broker.send("orders", "2", persistent=True, timeout=0.05)
-            with StompSocket(broker.port) as client:
-                client.connect()
+            with connected(broker.port) as client:
                 client.subscribe("orders", ack="auto")
                 assert client.expect("MESSAGE").body == b"1"
         broker.send("orders", "3", persistent=True)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from artemis_py.testing import ArtemisBroker, NotReachedError, WouldBlockError
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.process import eventually
 
 SOON = 0.05
@@ -73,8 +73,7 @@ def test_no_consumer(broker: ArtemisBroker, client: StompSocket) -> None:
 def test_a_selector(broker: ArtemisBroker) -> None:
     for table in (1, 2, 3):
         broker.send("orders", "x", table=table)
-    with StompSocket(broker.port) as client:
-        client.connect(client_id="shop")
+    with connected(broker.port, client_id="shop") as client:
         client.subscribe("orders", selector="table = '7'")
         said = why(broker)
     assert re.search(r"consumer 1 \(client-id shop, from 127\.0\.0\.1:\d+\): it wants none of the 3 ready: its ", said)
