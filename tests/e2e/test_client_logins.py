@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,9 +34,7 @@ LOGIN = ClientLogin(USER, PASSWORD)
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     with secured_broker(tmp_path_factory.mktemp("secured")) as broker:
         user = {"name": USER, "password": PASSWORD, "role": "editors,workers"}
-        request = urllib.request.Request(broker.url + "/api/users", json.dumps(user).encode(), method="POST")
-        request.add_header("Authorization", basic("ann"))
-        urllib.request.urlopen(request, timeout=WAIT_S).close()
+        assert broker.ask("POST", "/api/users", user, Authorization=basic("ann")).status < 300
         yield broker
 
 

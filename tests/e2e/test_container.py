@@ -50,8 +50,7 @@ def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
             client.ask("SEND", {"destination": "/queue/kept", "persistent": "true"}, b"hello")
         asked = run_text(["health", broker.url])
         assert (asked.returncode, asked.stdout) == (0, "UP\n"), asked.stderr
-        with pytest.raises(OSError, match="401"):
-            broker.metrics("artemis_active")
+        assert broker.ask("GET", "/metrics").status == 401
         assert broker.stop() == 0, broker.said
         assert run_text(["health", broker.url]).returncode == 1
     with run() as broker:

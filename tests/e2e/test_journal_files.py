@@ -18,15 +18,6 @@ from tests.kit.process import BOTH, WAIT_S, started
 pytestmark = pytest.mark.e2e
 
 
-def bodies_of(port: int, destination: str, count: int) -> list[bytes]:
-    """What a queue gives, in order, nothing acknowledged; it has to be exactly so many."""
-    with connected(port) as client:
-        client.subscribe(destination)
-        bodies = [client.message().body for _ in range(count)]
-        client.nothing_waits()
-    return bodies
-
-
 # ---- one broker per directory --------------------------------------------------------------------
 
 
@@ -76,8 +67,8 @@ def test_an_orderly_stop_is_no_failed_delivery(tmp_path: Path) -> None:
         client.subscribe("/queue/q")
         assert client.message().body == b"in delivery"
         assert broker.stop() == 0
-    with started(file) as broker:
-        assert bodies_of(broker.port, "/queue/q", 1) == [b"in delivery"]
+    with started(file) as broker, connected(broker.port) as client:
+        client.finds("/queue/q", b"in delivery")
 
 
 # ---- a disk that fails ---------------------------------------------------------------------------
@@ -113,7 +104,8 @@ def test_a_disk_that_fails_ends_the_broker_and_no_promise(tmp_path: Path) -> Non
         with connected(broker.port) as client:
             client.subscribe("/queue/q")
             assert [client.message().body for _ in receipted] == receipted
-        assert bodies_of(broker.port, "/queue/first", 1) == [b"before"]
+        with connected(broker.port) as client:
+            client.finds("/queue/first", b"before")
         assert broker.stop() == 0
 
 
@@ -139,7 +131,8 @@ def test_damage_in_the_middle_is_told_and_the_rest_lives(tmp_path: Path) -> None
         assert len(damaged) == 1
         assert f"{path} at byte " in damaged[0]
         assert int(damaged[0].partition(" at byte ")[2].partition(":")[0]) < place
-        assert bodies_of(broker.port, "/queue/q", 4) == [b"body-0", b"body-1", b"body-3", b"body-4"]
+        with connected(broker.port) as client:
+            client.finds("/queue/q", b"body-0", b"body-1", b"body-3", b"body-4")
         assert broker.stop() == 0
     assert (path.parent / f"quarantined-{path.name}").read_bytes() == data
 

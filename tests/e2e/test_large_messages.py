@@ -161,9 +161,7 @@ def test_killed_in_the_middle_of_an_upload(tmp_path: Path) -> None:
         broker.kill()
     with started(file) as broker:
         with connected(broker.port) as consumer:
-            consumer.subscribe("/queue/q")
-            assert consumer.message().body == BODY
-            consumer.nothing_waits()
+            consumer.finds("/queue/q", BODY)
         broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
         assert broker.stop() == 0
 
@@ -216,9 +214,7 @@ def test_a_stop_keeps_persistent_bodies_only(tmp_path: Path) -> None:
     with started(file) as broker:
         broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
         with connected(broker.port) as consumer:
-            consumer.subscribe("/queue/q")
-            assert consumer.message().body == BODY
-            consumer.nothing_waits()
+            consumer.finds("/queue/q", BODY)
         assert broker.stop() == 0
 
 
@@ -234,9 +230,7 @@ def test_a_lost_file_is_told_and_its_message_taken_away(tmp_path: Path) -> None:
     with started(file) as broker:
         assert f"(file {name.partition('.')[0]}) is missing: the message is DAMAGED" in broker.said
         with connected(broker.port) as consumer:
-            consumer.subscribe("/queue/q")
-            assert consumer.message().body == b"small"
-            consumer.nothing_waits()
+            consumer.finds("/queue/q", b"small")
         assert broker.stop() == 0
     with started(file) as broker:
         assert "DAMAGED" not in broker.said
@@ -316,9 +310,7 @@ def test_a_disk_that_fails_ends_the_broker(tmp_path: Path) -> None:
         assert "Traceback" not in broker.said
     with started(file) as broker:
         with connected(broker.port) as consumer:
-            consumer.subscribe("/queue/q")
-            assert consumer.message().body == b"before"
-            consumer.nothing_waits()
+            consumer.finds("/queue/q", b"before")
         assert broker.stop() == 0
 
 
@@ -367,8 +359,6 @@ def test_stopped_in_the_middle_of_bodies(tmp_path: Path) -> None:
         assert "Traceback" not in broker.said
     with started(file) as broker:
         with connected(broker.port) as consumer:
-            consumer.subscribe("/queue/q")
-            assert consumer.message().body == CHUNK * 8
-            consumer.nothing_waits()
+            consumer.finds("/queue/q", CHUNK * 8)
         broker.eventually("one file", lambda: len(bodies_in(tmp_path)), lambda count: count == 1)
         assert broker.stop() == 0

@@ -5,8 +5,8 @@ kill.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.kit.client import StompSocket, connected
 from tests.kit.crash.retained import SENDER, Telling
-from tests.kit.process import STOMP, BrokerProcess, configuration, retained, started
+from tests.kit.process import DAYS, STOMP, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -70,16 +70,11 @@ SETTINGS = """\
 """
 
 
-@contextmanager
-def telling(folder: Path) -> Iterator[BrokerProcess]:
+def telling(folder: Path) -> AbstractContextManager[BrokerProcess]:
     """A broker that keeps its log below a folder."""
-    core = CORE + retained(folder)
-    text = configuration({"stomp": STOMP}, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
-    file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
-    with started(file) as broker:
-        yield broker
-        assert broker.process.poll() is not None or broker.stop() == 0
+    acceptors = {"stomp": STOMP}
+    text = configuration(acceptors, folder=folder, core=CORE, addresses=ADDRESSES, settings=SETTINGS, kept=DAYS)
+    return running(text, folder)
 
 
 def client(broker: BrokerProcess, name: str, version: str = "1.2") -> StompSocket:
@@ -336,6 +331,7 @@ def test_the_story_goes_on_after_a_kill(tmp_path: Path) -> None:
             send(alice, "alice", "/queue/held", "held")
             frank.message()
             frank.nothing_waits_but_messages()
+            broker.code_expected = -signal.SIGKILL
             broker.kill()
     assert log_files([tmp_path / "kept"]), "no segment was retired"
     before = Biographies(tmp_path)

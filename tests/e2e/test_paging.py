@@ -54,14 +54,13 @@ def paging(
     return running(text, folder)
 
 
-def bodies(client: StompSocket, count: int, *, acknowledge: bool = True) -> list[int]:
-    """The next messages' numbers."""
+def bodies(client: StompSocket, count: int) -> list[int]:
+    """The next messages' numbers; each is acknowledged before the next one is awaited."""
     found: list[int] = []
     for _ in range(count):
         message = client.message()
         found.append(int(message.body))
-        if acknowledge:
-            client.send("ACK", {"id": message.header("ack")})
+        client.send("ACK", {"id": message.header("ack")})
     return found
 
 

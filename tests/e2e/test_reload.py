@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -299,22 +298,18 @@ def test_a_reload_by_command_asks_when_messages_are_affected(tmp_path: Path) -> 
     settings = _FORCE.format("")
     before = text_of(anycast("q"), anycast("p"), settings=settings, core=_UNWATCHED)
     with edited(before, tmp_path) as it:
-
-        def reload(*words: str) -> subprocess.CompletedProcess[str]:
-            return it.command("broker", "reload", *words)
-
         with it.client() as client:
             client.ask("SEND", {"destination": "/queue/q"}, b"x")
             client.subscribe("/queue/p")
             it.write(text_of(anycast("p", 'max-consumers="3"'), anycast("q"), settings=settings, core=_UNWATCHED))
-            assert reload().returncode == 0, "nothing is lost, so nobody is asked"
+            assert it.command("broker", "reload").returncode == 0, "nothing is lost, so nobody is asked"
             it.write(text_of(anycast("p"), settings=settings, core=_UNWATCHED))
-            asked = reload()
+            asked = it.command("broker", "reload")
             assert (asked.returncode, asked.stdout) == (1, "")
             assert "this affects queue q with 1 message and 0 consumers (deleted, with its messages" in asked.stderr
             assert "nobody is here to ask: add --yes" in asked.stderr
             assert it.broker.rows("queues").keys() >= {"q", "p"}
-            assert reload("--yes").returncode == 0
+            assert it.command("broker", "reload", "--yes").returncode == 0
             assert "q" not in it.broker.rows("queues")
         shown = it.command("broker", "configuration").stdout
         dates = [line.split()[1] for line in shown.splitlines() if line.startswith(("readAt", "triedAt"))]

@@ -12,7 +12,7 @@ from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.target import Target
 from bench.replays import measure_round
 from tests.kit.client import StompSocket, connected
-from tests.kit.process import BrokerProcess, configuration, retained, started
+from tests.kit.process import DAYS, BrokerProcess, configuration, running
 
 pytestmark = pytest.mark.e2e
 
@@ -27,10 +27,8 @@ PERSISTENT = {"destination": DESTINATION, "persistent": "true"}
 
 def replayed(folder: Path) -> AbstractContextManager[BrokerProcess]:
     """A broker with everything in ``folder``."""
-    core = f"<journal-file-size>64K</journal-file-size><max-disk-usage>-1</max-disk-usage>{retained(folder)}"
-    file = folder / "broker.xml"
-    file.write_text(configuration(folder=folder, core=core, settings=SETTINGS), "utf-8")
-    return started(file)
+    core = "<journal-file-size>64K</journal-file-size><max-disk-usage>-1</max-disk-usage>"
+    return running(configuration(folder=folder, core=core, settings=SETTINGS, kept=DAYS), folder)
 
 
 def bookmarks(client: StompSocket) -> list[int]:

@@ -44,8 +44,7 @@ def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None
     assert backup.readiness() == (200, "")
     assert backup.metrics("artemis_active", broker="e2e") == [1]
     with connected(backup.port) as client:
-        client.subscribe("/queue/q")
-        assert client.message().body == b"kept"
+        client.finds("/queue/q", b"kept")
     assert backup.stop() == 0
 
 
@@ -60,8 +59,7 @@ def test_the_life_of_a_pair(pair: Pair) -> None:
     second = pair.ready()
     backup.await_state(f"the lock of process {second.process.pid} ")
     with connected(second.port) as client:
-        client.subscribe("/queue/q")
-        assert client.message().body == b"in between"
+        client.finds("/queue/q", b"in between")
     assert second.stop() == 0
     backup.await_state("was stopped, and is to be started again")
     third = pair.ready(settings=HANDS_OVER)
@@ -70,8 +68,7 @@ def test_the_life_of_a_pair(pair: Pair) -> None:
     backup.await_state("ready")
     assert backup.said.count("is ready") == 2
     with connected(backup.port) as client:
-        client.subscribe("/queue/q")
-        assert client.message().body == b"in between"
+        client.finds("/queue/q", b"in between")
     assert backup.stop() == 0
     owner = owner_of(pair.journal)
     assert owner is not None
@@ -151,12 +148,6 @@ def test_a_lock_that_another_broker_has_taken_is_the_end(pair: Pair) -> None:
     assert f"the lock was lost to process {os.getpid()} on host " in first.said
 
 
-def _is_there(port: int) -> None:
-    with connected(port) as client:
-        client.subscribe("/queue/q")
-        assert client.message().body == b"kept"
-
-
 WORDLESS: Final[Mapping[str, Callable[[Path], object]]] = {
     "emptied": lambda lock: lock.write_bytes(b""),
     "overwritten": lambda lock: lock.write_bytes(b"\xff nothing that anybody wrote\n"),
@@ -178,7 +169,8 @@ def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, how: str) ->
     assert backup.readiness()[0] == 503
     first.kill()
     backup.await_state("ready")
-    _is_there(backup.port)
+    with connected(backup.port) as client:
+        client.finds("/queue/q", b"kept")
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
@@ -194,10 +186,12 @@ def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(pair
     second.await_state("ready")
     third.await_state(f"the lock of process {second.process.pid}")
     assert "this backup takes over" in second.said
-    _is_there(second.port)
+    with connected(second.port) as client:
+        client.finds("/queue/q", b"kept")
     second.kill()
     third.await_state("ready")
-    _is_there(third.port)
+    with connected(third.port) as client:
+        client.finds("/queue/q", b"kept")
 
 
 @pytest.mark.parametrize("how", WORDLESS)
@@ -210,7 +204,8 @@ def test_no_word_is_not_never_used(pair: Pair, how: str) -> None:
     backup = pair.start("backup")
     backup.await_state("ready")
     assert "this backup takes over" in backup.said
-    _is_there(backup.port)
+    with connected(backup.port) as client:
+        client.finds("/queue/q", b"kept")
 
 
 def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
@@ -223,7 +218,8 @@ def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
     backup.await_state(f"the directory {pair.journal}: mount it, or put it back")
     away.rename(pair.journal)
     backup.await_state("ready")
-    _is_there(backup.port)
+    with connected(backup.port) as client:
+        client.finds("/queue/q", b"kept")
 
 
 def test_a_backup_waits_for_a_primary_where_no_journal_is(pair: Pair) -> None:

@@ -135,6 +135,12 @@ class StompSocket(AbstractContextManager["StompSocket"]):
         """The next frame, which has to be a MESSAGE."""
         return self.expect("MESSAGE")
 
+    def finds(self, destination: str, *bodies: bytes) -> None:
+        """Subscribes: a queue has exactly these messages for it, in order; none is acknowledged."""
+        self.subscribe(destination)
+        assert [self.message().body for _ in bodies] == list(bodies)
+        self.nothing_waits()
+
     def take(self, destination: str, count: int) -> list[ServerFrame]:
         """So many messages of a queue, which are settled."""
         self.subscribe(destination, id=destination)
