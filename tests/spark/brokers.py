@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
-from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, running
+from tests.kit.process import SWEPT, BrokerProcess, configuration, running
 from tests.spark.live import live_broker
 
 SETTINGS = """\
@@ -27,17 +26,9 @@ SETTINGS = """\
 """
 
 
-def journalled(folder: Path, *, stomp_port: int = 0, more: str = "", settings: str = SETTINGS) -> str:
-    """A broker.xml that keeps everything in ``folder``; ``more`` is XML for ``core``."""
-    acceptors = {"stomp": STOMP.replace(":0?", f":{stomp_port}?"), "http": HTTP}
-    return configuration(acceptors, folder=folder, core=SWEPT + more, settings=settings)
-
-
-@contextmanager
-def journalled_broker(folder: Path, **options: object) -> Iterator[BrokerProcess]:
-    """A broker with a journal, from its readiness to its end."""
-    with running(journalled(folder, **options), folder) as broker:  # type: ignore[arg-type]
-        yield broker
+def journalled_broker(folder: Path, more: str = "") -> AbstractContextManager[BrokerProcess]:
+    """A broker with a journal, from its readiness to its end; ``more`` is XML for ``core``."""
+    return running(configuration(folder=folder, core=SWEPT + more, settings=SETTINGS), folder)
 
 
 crashing_broker = partial(live_broker, limits=None, settings=SETTINGS, addresses="")

@@ -39,8 +39,8 @@ class MadeLog:
     _path: Path = field(default_factory=Path, init=False)
     _data: bytes = field(default=b"", init=False)
 
-    def segment(self, now_ms: int) -> Path:
-        """Begin the next one, which tells of the queue."""
+    def segment(self, now_ms: int, count: int = 0) -> Path:
+        """Begin the next one, which tells of the queue, with so many messages."""
         self.close()
         self.number += 1
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -48,6 +48,8 @@ class MadeLog:
         self._data = encode_file_header(FileHeader(KIND_JOURNAL, self.number, self.lsn, now_ms))
         queue = codec.encode_fields({"id": 3, "name": "q", "address": "orders"})
         self.batch(now_ms, lambda: self.record(QUEUE, queue))
+        if count:
+            self.publish(now_ms, count)
         return self._path
 
     def record(self, kind: int, payload: bytes) -> bytes:

@@ -86,8 +86,7 @@ def test_each_byte_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """
     monkeypatch.setattr("artemis_py.spark.stream.look_ahead._FIRST_BYTES", first_bytes)
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 50)
+    log.segment(START_MS, 50)
     query = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     assert query.trigger() == list(range(1, 51))
     read = create_autospec(DirectoryLog.read, side_effect=DirectoryLog.read)
@@ -118,8 +117,7 @@ def test_segments_without_the_address_are_not_read(tmp_path: Path, monkeypatch: 
 def test_a_query_moves_on_before_retention_takes_what_it_stands_in(tmp_path: Path) -> None:
     """With one empty batch for a segment: else it would be told, when it starts again, that something was lost."""
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 2)
+    log.segment(START_MS, 2)
     query = Query(journal=str(tmp_path), broker="b", subscribe="orders")
     assert query.trigger() == [1, 2]
     seen = []
@@ -139,8 +137,7 @@ def test_a_query_moves_on_before_retention_takes_what_it_stands_in(tmp_path: Pat
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     """Also where all that can be read is of others."""
     log = MadeLog(tmp_path)
-    path = log.segment(START_MS)
-    log.publish(START_MS, 3)
+    path = log.segment(START_MS, 3)
     seen = log.lsn - 1
     for _ in range(3):
         log.publish(START_MS, 3, "bills")
@@ -203,8 +200,7 @@ def test_a_batch_waits_for_enough_and_not_for_ever(
 
 def test_nobody_waits_where_spark_wants_all_there_is(tmp_path: Path) -> None:
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 3)
+    log.segment(START_MS, 3)
     given = {"journal": str(tmp_path), "broker": "b", "columns": "value", "minMessagesPerTrigger": "5"}
     query = Query(**given)
     assert query.trigger() is None
@@ -225,8 +221,7 @@ def test_a_time_in_a_log_whose_clock_was_set_back(tmp_path: Path, streaming: boo
     times_ms = [START_MS, START_MS + HOUR_MS, START_MS + 1_000, START_MS + 2_000, START_MS + 2 * HOUR_MS, START_MS + 1]
     for time_ms in times_ms:
         log.publish(time_ms, 1, body=b"x" * (BLOCK_BYTES // 2 + 1))
-    log.segment(START_MS + 2)
-    log.publish(START_MS + 2, 1)
+    log.segment(START_MS + 2, 1)
     log.close()
     assert len(json.loads(min(tmp_path.glob("*.index")).read_bytes())["blocks"]) > 2
 
@@ -291,8 +286,7 @@ def test_a_time_for_each_address(tmp_path: Path, streaming: bool) -> None:
 def test_offsets_that_retention_has_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture, streaming: bool) -> None:
     log = MadeLog(tmp_path)
     for _ in range(3):
-        log.segment(START_MS)
-        log.publish(START_MS, 10)
+        log.segment(START_MS, 10)
     log.close()
     (tmp_path / "artemis-journal-000000000001.log").unlink()
     begin = 13
@@ -312,8 +306,7 @@ def test_offsets_that_retention_has_taken(tmp_path: Path, caplog: pytest.LogCapt
 def test_a_segment_that_has_just_begun_is_no_bytes(tmp_path: Path) -> None:
     """The journal begins the next one before the first record is in it."""
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 5)
+    log.segment(START_MS, 5)
     log.close()
     listing = DirectoryLog("e2e", [tmp_path]).listing()
     last = listing.segments[-1]

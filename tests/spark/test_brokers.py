@@ -195,8 +195,7 @@ def test_a_broker_is_taken_out_and_comes_back(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=said):
         Query(query.at, journal=east).trigger()
     for log in logs.values():
-        log.segment(START_MS)
-        log.publish(START_MS, 1)
+        log.segment(START_MS, 1)
         log.close()
     alone = Query(query.at, journal=east, keepRemovedBrokers="true")
     assert alone.trigger() == [3]
@@ -209,8 +208,7 @@ def test_a_broker_is_taken_out_and_comes_back(tmp_path: Path) -> None:
 def test_a_batch_of_a_broker_that_was_taken_out(tmp_path: Path) -> None:
     for name in ("east", "west"):
         log = MadeLog(tmp_path / name)
-        log.segment(START_MS)
-        log.publish(START_MS, 2)
+        log.segment(START_MS, 2)
         log.close()
     query = Query(journal=f"east={tmp_path / 'east'},west={tmp_path / 'west'}")
     end, _ = query.plan()
@@ -221,8 +219,7 @@ def test_a_batch_of_a_broker_that_was_taken_out(tmp_path: Path) -> None:
 
 def test_how_far_behind_a_query_is(tmp_path: Path) -> None:
     log = MadeLog(tmp_path)
-    log.segment(START_MS)
-    log.publish(START_MS, 10)
+    log.segment(START_MS, 10)
     log.publish(START_MS, 100, "bills")
     log.close()
     query = Query(journal=str(tmp_path), broker="b", subscribe="orders", maxMessagesPerTrigger="4")

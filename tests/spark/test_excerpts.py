@@ -213,8 +213,7 @@ def test_one_address_of_ten_costs_a_tenth(tmp_path: Path) -> None:
 def test_a_message_is_looked_for_where_it_can_be(tmp_path: Path) -> None:
     log = MadeLog(tmp_path)
     for number in range(40):
-        log.segment(START_MS + number)
-        log.publish(START_MS + number, 50)
+        log.segment(START_MS + number, 50)
     log.close()
     survey(tmp_path)
     for table in ("messages", "events"):

@@ -111,8 +111,7 @@ def made(folder: Path, first: int = 0, *, has_id: bool = True) -> MadeLog:
 
 def more(log: MadeLog, now_ms: int = START_MS) -> None:
     """Two messages more."""
-    log.segment(now_ms)
-    log.publish(now_ms, 2)
+    log.segment(now_ms, 2)
     log.close()
 
 

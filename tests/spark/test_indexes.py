@@ -129,8 +129,7 @@ def test_what_was_decoded_is_not_kept_without_end(decode: Mock, monkeypatch: pyt
 @pytest.mark.parametrize("change", [lambda text: text[:-40], lambda text: text.replace(b'"bytes":', b'"bytez":', 1)])
 def test_an_index_that_is_not_whole_is_made_anew(tmp_path: Path, change: Any) -> None:
     log = MadeLog(tmp_path)
-    path = log.segment(START_MS)
-    log.publish(START_MS, 5)
+    path = log.segment(START_MS, 5)
     log.close()
     wanted = Indexes().beside(path)
     beside = path.with_name(index_name(path.name))

@@ -20,8 +20,8 @@ from artemis_py.spark.write.send_frames import SendPlan, send_plan
 from artemis_py.spark.write.sink import Published, publish, warn_of_ids, warn_of_losses
 from tests.kit.client import connected
 from tests.kit.ports import free_port
-from tests.kit.process import LOOPBACK, BrokerProcess, eventually, running
-from tests.spark.brokers import added, bodies, crashing_broker, drained, journalled, taken, url_of
+from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, eventually
+from tests.spark.brokers import added, bodies, crashing_broker, drained, taken, url_of
 from tests.spark.proxies import cutting
 
 ROWS = [f"row-{number:04}" for number in range(100)]
@@ -152,9 +152,9 @@ def test_a_broker_that_comes_up_late(tmp_path: Path, place: str) -> None:
     port = free_port()
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(published, plan_for(port, place))
-        with running(journalled(tmp_path, stomp_port=port), tmp_path) as broker:
+        with crashing_broker(tmp_path, stomp=STOMP.replace(":0?", f":{port}?")) as late:
             assert done.result(20).rows == 100
-            assert bodies(drained(broker, place, 100)) == ROWS
+            assert bodies(drained(late.process, place, 100)) == ROWS
 
 
 def test_a_login_that_is_refused() -> None:
@@ -176,8 +176,8 @@ def test_no_room_for_another_connection_is_waited_for(sink_broker: BrokerProcess
 
 def test_rows_that_come_slower_than_the_broker_waits(tmp_path: Path, place: str) -> None:
     """The acceptor closes connections that are silent; the next transaction opens another."""
-    text = journalled(tmp_path).replace("multicastPrefix=/topic/", "multicastPrefix=/topic/;connectionTtl=200")
-    with running(text, tmp_path) as broker:
+    with crashing_broker(tmp_path, stomp=f"{STOMP};connectionTtl=200") as live:
+        broker = live.process
 
         def batches() -> Iterator[pa.RecordBatch]:
             for start in (0, 30, 60):
@@ -235,11 +235,11 @@ def test_a_full_address_with_block_is_an_error_after_a_time(sink_broker: BrokerP
 
 
 def test_a_transaction_larger_than_the_broker_allows(tmp_path: Path) -> None:
-    text = journalled(tmp_path).replace("multicastPrefix=/topic/", "multicastPrefix=/topic/;maxTransactionBytes=20000")
-    with running(text, tmp_path) as broker:
+    with crashing_broker(tmp_path, stomp=f"{STOMP};maxTransactionBytes=20000") as live:
+        port = live.process.port
         with pytest.raises(PipelineError, match="lower bytesPerTransaction or rowsPerTransaction"):
-            published(plan_for(broker.port, "a", rowsPerTransaction="100"), rows=["x" * 1000] * 100)
-        assert published(plan_for(broker.port, "a", bytesPerTransaction="5000"), rows=["x" * 1000] * 100).rows == 100
+            published(plan_for(port, "a", rowsPerTransaction="100"), rows=["x" * 1000] * 100)
+        assert published(plan_for(port, "a", bytesPerTransaction="5000"), rows=["x" * 1000] * 100).rows == 100
 
 
 def test_nothing_is_doubled_over_a_restart_of_the_broker(tmp_path: Path, place: str) -> None:
