@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Container
 from typing import Final
 
 from pyspark import TaskContext
@@ -34,11 +33,14 @@ class FaultySender(TransactionSender):
 
     def send(self, transaction: Transaction) -> None:
         """Remember what is to happen."""
-        self._step, self._kind = transaction.commit_id.split(".")[:2]
+        task = TaskContext.get()
+        assert task is not None
+        if task.attemptNumber() == 0:
+            self._step, self._kind = transaction.commit_id.split(".")[:2]
         super().send(transaction)
 
     def _write(self, data: bytes) -> None:
-        if not self._fails_in(STEPS):
+        if self._step not in STEPS:
             super()._write(data)
             return
         end = data.find(STEPS[self._step]) if STEPS[self._step] else len(data)
@@ -49,14 +51,9 @@ class FaultySender(TransactionSender):
     def finish(self) -> Confirmed:
         """Everything is published, and the driver never hears of it."""
         confirmed = super().finish()
-        if self._fails_in(("after RECEIPT",)):
+        if self._step == "after RECEIPT":
             self._fail()
         return confirmed
-
-    def _fails_in(self, steps: Container[str]) -> bool:
-        task = TaskContext.get()
-        assert task is not None
-        return task.attemptNumber() == 0 and self._step in steps
 
     def _fail(self) -> None:
         if self._kind == "kill":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +46,7 @@ def segments(folder: Path, *filters: Any, **options: str) -> list[int]:
     return [one.segment for share in shares(folder, *filters, **options) for one in share.ranges]
 
 
-def hour(number: int) -> str:
-    return f"timestamp_millis({START_MS + number * HOUR_MS})"
-
-
+HOURS = [f"timestamp_millis({START_MS + number * HOUR_MS})" for number in range(24)]
 CONDITIONS = [
     "offset > 3000 and offset <= 3100",
     "offset = 77",
@@ -57,10 +54,10 @@ CONDITIONS = [
     "address = 'orders.1'",
     "topic in ('orders.0', 'nowhere')",
     "address = 'nowhere'",
-    f"timestamp >= {hour(5)} and timestamp < {hour(6)}",
-    f"publishedAt > {hour(23)}",
-    f"publishedAt = {hour(2)}",
-    f"timestamp <= {hour(1)} and address <=> 'orders.2'",
+    f"timestamp >= {HOURS[5]} and timestamp < {HOURS[6]}",
+    f"publishedAt > {HOURS[23]}",
+    f"publishedAt = {HOURS[2]}",
+    f"timestamp <= {HOURS[1]} and address <=> 'orders.2'",
     "broker = 'one' and messageId < 9",
     "broker = 'two'",
     "address = 'orders.1' or offset < 100",
@@ -207,8 +204,7 @@ def test_at_least_so_many_tasks(tmp_path: Path, count: int) -> None:
     """Each with the rows that follow those of the one before; a block that begins nearby is not read twice."""
     log = MadeLog(tmp_path)
     for messages in (95, 100, 105, 100):
-        log.segment(START_MS)
-        log.publish(START_MS, messages)
+        log.segment(START_MS, messages)
     log.close()
     reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId", "minPartitions": str(count)}))
     found = [[row["messageId"] for row in rows_of(reader, [share])] for share in reader.partitions()]
@@ -257,25 +253,22 @@ def test_columns_are_those_of_spark_s_kafka_source(day: Path) -> None:
 # ---- damage --------------------------------------------------------------------------------------
 
 
-def damaged(folder: Path, change: Callable[[bytearray], None]) -> Path:
+def two_segments(folder: Path) -> Path:
+    """The first of them; each has 30 messages."""
     log = MadeLog(folder)
     for number in range(2):
         log.segment(START_MS + number)
         for step in range(3):
             log.publish(START_MS + step, 10)
     log.close()
-    path = folder / "artemis-journal-000000000001.log"
-    data = bytearray(path.read_bytes())
-    change(data)
-    path.write_bytes(data)
-    return folder
+    return folder / "artemis-journal-000000000001.log"
 
 
 def test_damage_is_an_error_or_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    def flip(data: bytearray) -> None:
-        data[data.index(b"destination") + 3] ^= 1
-
-    damaged(tmp_path, flip)
+    path = two_segments(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"destination") + 3] ^= 1
+    path.write_bytes(data)
     said = r"segment 1 at byte \d+: DAMAGED: a record with a wrong checksum.*failOnDataLoss"
     with pytest.raises(Exception, match=said):  # as a task says it
         load(spark, tmp_path).count()
@@ -283,23 +276,21 @@ def test_damage_is_an_error_or_left_out(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_a_segment_cut_short_is_an_error_or_left_out(tmp_path: Path) -> None:
-    def cut(data: bytearray) -> None:
-        del data[data.index(b"destination") + 100 :]
-
-    damaged(tmp_path, cut)
+    path = two_segments(tmp_path)
+    os.truncate(path, path.read_bytes().index(b"destination") + 100)
     with pytest.raises(PipelineError, match="failOnDataLoss=false"):
         rows_in(tmp_path)
     assert len(rows_in(tmp_path, failOnDataLoss="false")) == 31
 
 
 def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
-    damaged(tmp_path, lambda data: None)
+    path = two_segments(tmp_path)
     readers = [
         RowReader(read_options({"journal": str(tmp_path), "partitionBytes": "100", **options}))
         for options in ({}, {"failOnDataLoss": "false"})
     ]
     (strict, whole), (lenient, rest) = ((reader, reader.partitions()) for reader in readers)
-    (tmp_path / "artemis-journal-000000000001.log").unlink()
+    path.unlink()
     with pytest.raises(PipelineError, match="retention has removed it; skip it with failOnDataLoss=false"):
         rows_of(strict, whole)
     assert len(rows_of(lenient, rest)) == 30
@@ -307,8 +298,7 @@ def test_a_segment_that_went_is_an_error_or_left_out(tmp_path: Path) -> None:
 
 def test_a_torn_end_is_no_loss(tmp_path: Path) -> None:
     log = MadeLog(tmp_path, with_index=False)
-    path = log.segment(START_MS)
-    log.publish(START_MS, 10)
+    path = log.segment(START_MS, 10)
     log.publish(START_MS, 10)
     data = path.read_bytes().rstrip(b"\0")
     path.write_bytes(data[:-100] + bytes(500))
@@ -318,8 +308,7 @@ def test_a_torn_end_is_no_loss(tmp_path: Path) -> None:
 def test_another_format_version_is_refused(tmp_path: Path) -> None:
     from zlib import crc32
 
-    damaged(tmp_path, lambda data: None)
-    path = tmp_path / "artemis-journal-000000000001.log"
+    path = two_segments(tmp_path)
     data = bytearray(path.read_bytes())
     data[8] = 9
     data[60:64] = crc32(data[:60]).to_bytes(4, "little")

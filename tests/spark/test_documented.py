@@ -81,9 +81,7 @@ class Reader:
         return code
 
     def sql(self, statement: str) -> DataFrame:
-        for shown, own in self._places.items():
-            statement = statement.replace(shown, own)
-        return self.spark.sql(statement)
+        return self.spark.sql(self.own(statement))
 
     def send(self, address: str, first: int, count: int) -> None:
         with connected(self.broker.port, **ADMIN) as client:

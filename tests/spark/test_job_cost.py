@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("log")
     log = MadeLog(folder)
     for number in range(1, SEGMENTS + 1):
-        log.segment(START_MS + number)
-        log.publish(START_MS + number, 50)
+        log.segment(START_MS + number, 50)
         if number == 20:
             log.batch(START_MS + 20, lambda: dead_copy(log))
     log.close()
@@ -55,44 +53,39 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def only(folder: Path, tmp_path: Path) -> Callable[..., LogTables]:
+def only(folder: Path, copy: Path, *readable: int) -> LogTables:
     """The log with these segments alone readable."""
-
-    def spoil(*readable: int) -> LogTables:
-        for path in folder.iterdir():
-            file = log_file(path)
-            data = path.read_bytes()
-            if file is not None and file.number not in readable:
-                data = data[:64] + b"\xff" * (len(data) - 64)
-            (tmp_path / path.name).write_bytes(data)
-        return LogTables({"journal": str(tmp_path), "broker": "b"})
-
-    return spoil
+    for path in folder.iterdir():
+        file = log_file(path)
+        data = path.read_bytes()
+        if file is not None and file.number not in readable:
+            data = data[:64] + b"\xff" * (len(data) - 64)
+        (copy / path.name).write_bytes(data)
+    return LogTables({"journal": str(copy), "broker": "b"})
 
 
 def test_the_life_of_a_message_is_looked_for_where_it_is_spoken_of(
-    spark: SparkSession, only: Callable[..., LogTables]
+    spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
     from artemis_py.spark.jobs.trace import trace
 
-    found = rows_of(trace(spark, only(15, 20), str(DEAD)).table("events"))
+    found = rows_of(trace(spark, only(folder, tmp_path, 15, 20), str(DEAD)).table("events"))
     assert [(row["messageId"], row["what"]) for row in found] == [
         (DEAD, "arrived"), (DEAD, "dead"), (20 * 50 + 1, "copied")
     ]  # fmt: skip
 
 
-def test_a_message_that_went_nowhere(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+def test_a_message_that_went_nowhere(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     from artemis_py.spark.jobs.trace import trace
 
-    found = rows_of(trace(spark, only(3), "140").table("events"))
+    found = rows_of(trace(spark, only(folder, tmp_path, 3), "140").table("events"))
     assert [(row["what"], row["queue"]) for row in found] == [("arrived", ""), ("there", "q")]
 
 
-def test_dead_letters_are_read_where_there_are_any(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+def test_dead_letters_are_read_where_there_are_any(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     from artemis_py.spark.jobs.dead_letters import dead_letters
 
-    result = dead_letters(spark, only(15, 20))
+    result = dead_letters(spark, only(folder, tmp_path, 15, 20))
     [group] = rows_of(result.table("groups"))
     assert (group["messages"], group["shape"], group["originalQueue"]) == (1, "JSON object: id", "q")
     [example] = rows_of(result.table("examples"))
@@ -101,8 +94,8 @@ def test_dead_letters_are_read_where_there_are_any(spark: SparkSession, only: Ca
     assert "preview" not in shown, "bodies are looked at for their shape, and shown for the examples"
 
 
-def test_what_begins_with_a_text(spark: SparkSession, only: Callable[..., LogTables]) -> None:
+def test_what_begins_with_a_text(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     """LIKE with a text at the beginning reaches the reader."""
-    source = only(20)
+    source = only(folder, tmp_path, 20)
     rows = source.table(spark, "messages", ("address", "messageId")).where("address like 'DL%'").collect()
     assert [(row.address, row.messageId) for row in rows] == [("DLQ", 20 * 50 + 1)]

@@ -14,6 +14,7 @@ from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.reconcile import Key, Sink, reconcile
 from artemis_py.spark.jobs.result import Result
 from artemis_py.spark.jobs.source import JobError
+from tests.spark.traffic import moment
 from tests.spark.traffic_tables import Frames, rows_of
 
 if TYPE_CHECKING:
@@ -29,28 +30,21 @@ ROWS = "id long, total string, seenAt timestamp"
 ID = [Key("id", "header['order-id']")]
 
 
-def at(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, UTC)
-
-
 def message(number: int, order: str | None, *, after_ms: int = 0, address: str = "orders") -> tuple[Any, ...]:
     headers = [] if order is None else [("order-id", order.encode()), ("order-id", b"later ones do not count")]
-    return ("b", address, number, at(OLD_MS + after_ms), b"body %d" % number, headers)
-
-
-def source_of(spark: SparkSession, *messages: tuple[Any, ...]) -> Frames:
-    return Frames({"messages": spark.createDataFrame(messages, MESSAGES)})
+    return ("b", address, number, moment(OLD_MS + after_ms), b"body %d" % number, headers)
 
 
 def row(number: int | None, after_ms: int = 0) -> tuple[Any, ...]:
-    return (number, "x", at(OLD_MS + after_ms))
+    return (number, "x", moment(OLD_MS + after_ms))
 
 
 @pytest.fixture(scope="module")
 def log(spark: SparkSession) -> Frames:
     """Ten orders: 7 is there twice, as its producer sent it again."""
     rows = [message(number, str(number)) for number in range(10)]
-    return source_of(spark, *rows, message(70, "07"), message(80, "none", address="other"))
+    rows += [message(70, "07"), message(80, "none", address="other")]
+    return Frames({"messages": spark.createDataFrame(rows, MESSAGES)})
 
 
 def written(frame: DataFrame, kind: str, folder: Path) -> Sink:
@@ -119,7 +113,8 @@ def test_nothing_differs(spark: SparkSession, log: Frames, tmp_path: Path) -> No
 
 def test_messages_without_a_key_are_missing(spark: SparkSession, tmp_path: Path) -> None:
     """Else a misspelt header would compare nothing, and find no difference."""
-    log = source_of(spark, message(1, "1"), message(2, None), message(3, "three"), message(4, None))
+    rows = [message(1, "1"), message(2, None), message(3, "three"), message(4, None)]
+    log = Frames({"messages": spark.createDataFrame(rows, MESSAGES)})
     sink = written(spark.createDataFrame([row(1), row(None)], ROWS), "parquet", tmp_path)
     result = reconcile(spark, log, sink, ID)
     assert told(result) == {"messages": 4, "missing": 3, "doubled": 0, "late": 0, "pending": 0, "unknown": 1}
@@ -129,7 +124,8 @@ def test_messages_without_a_key_are_missing(spark: SparkSession, tmp_path: Path)
 
 def test_what_is_not_yet_due(spark: SparkSession, tmp_path: Path) -> None:
     now_ms = int(datetime.now(UTC).timestamp() * 1000) - OLD_MS
-    log = source_of(spark, message(1, "1"), message(2, "2", after_ms=now_ms), message(3, "3"))
+    rows = [message(1, "1"), message(2, "2", after_ms=now_ms), message(3, "3")]
+    log = Frames({"messages": spark.createDataFrame(rows, MESSAGES)})
     sink = written(spark.createDataFrame([row(1), row(3)], ROWS), "parquet", tmp_path)
     result = reconcile(spark, log, sink, ID, late_ms=60 * MINUTE_MS)
     assert (told(result)["missing"], told(result)["pending"], result.exit_code) == (0, 1, 0)

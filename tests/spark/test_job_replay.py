@@ -11,7 +11,7 @@ import pytest
 from artemis_py.spark.jobs.replay import Target, replay
 from artemis_py.spark.jobs.source import JobError, LogTables
 from tests.spark.brokers import drained, journalled_broker, url_of
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import live_broker
 from tests.spark.traffic import BROKER, SimulatedTraffic
 from tests.spark.traffic_tables import Frames, rows_of
 
@@ -19,16 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="module")
-def world() -> SimulatedTraffic:
-    """A small world."""
-    return SimulatedTraffic(seed=5, length_ms=20_000)
-
-
-@pytest.fixture(scope="module")
-def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
-    """Its tables."""
-    return Frames({"messages": world.messages(spark), "events": world.events(spark)})
+WORLD = {"seed": 5, "length_ms": 20_000}
 
 
 def test_a_dry_run_tells_what_would_be_published(spark: SparkSession, source: Frames, world: SimulatedTraffic) -> None:
@@ -90,21 +81,18 @@ def test_published_again_in_order_at_a_rate_and_once(
 def test_a_run_that_goes_on_publishes_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
     """What is another chunk by now, or has another ``x-replay-of``, is refused."""
     with live_broker(tmp_path, name="old") as broker:
-        with broker.client() as client:
-            send_many(client, "orders", 0, 5)
+        broker.send(0, 5)
 
         def run(source: dict[str, str]) -> None:
             target = Target("again", {"url": url_of(broker.process)})
             replay(spark, LogTables(source), target, where="address = 'orders'", run_id="run")
 
         run({"url": broker.url})
-        broker.kill()
         broker.start_again("new")
         with pytest.raises(JobError, match=r"run run has published other messages from offset \d+ of broker new on"):
             run({"url": broker.url})
         run({"journal": f"old={tmp_path}"})
-        with broker.client() as client:
-            send_many(client, "orders", 5, 1)
+        broker.send(5, 1)
         with pytest.raises(JobError, match=r"of broker old on: .*--to leaves them out"):
             run({"journal": f"old={tmp_path}"})
         messages = drained(broker.process, "again", 5)

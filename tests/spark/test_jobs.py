@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from statistics import median_low
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,24 +11,12 @@ from pyspark.sql.functions import lit
 
 from artemis_py.spark.jobs.source import JobError
 from tests.spark.traffic import SimulatedTraffic, moment
-from tests.spark.traffic_tables import Counted, Frames, all_lives, percentile, rows_of
+from tests.spark.traffic_tables import Counted, Frames, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOSSES = ("replaced", "expired", "dead")
-
-
-@pytest.fixture(scope="module")
-def world() -> SimulatedTraffic:
-    """One world for all tests of this file."""
-    return SimulatedTraffic()
-
-
-@pytest.fixture(scope="module")
-def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
-    """Its tables."""
-    return Frames({"messages": world.messages(spark), "events": world.events(spark)})
 
 
 @pytest.fixture(scope="module")
@@ -56,17 +45,20 @@ def test_losses_by_cause_and_sender(spark: SparkSession, forged: Frames, world: 
     truths: Counter[tuple[object, ...]] = Counter()
     copied: Counter[tuple[object, ...]] = Counter()
     ages: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for message, queue, life in all_lives(world):
+    for message, queue, life in world.lives():
         if life.end is not None and life.end[2] in LOSSES:
             key: tuple[object, ...] = (life.end[2], queue, message.origin, (message.id, queue) in kept)
             truths[key] += 1
             copied[key] += (message.id, queue) in kept
             ages[key].append(life.end[0] - message.at_ms)
-    for refusal in world.refused:
-        truths["refused", None, refusal.origin, False] += refusal.count
-    counted = Counted(spark, forged.tables)
+    refused = [row for row in world.event_rows if row["event"] == "refused"]
+    for row in refused:
+        truths["refused", None, row["origin"], False] += row["count"]
+    counted = Counted(forged.tables, rows={name: spark.sparkContext.accumulator(0) for name in forged.tables})
     result = losses(spark, counted)
-    assert counted.passes() == {"messages": 1, "events": 1}
+    assert {name: rows.value for name, rows in counted.rows.items()} == {
+        name: frame.count() for name, frame in forged.tables.items()
+    }
     found = rows_of(result.table("losses"))
     assert result.frames["losses"].count() == len(found)
     by_key: Counter[tuple[object, ...]] = Counter()
@@ -75,13 +67,13 @@ def test_losses_by_cause_and_sender(spark: SparkSession, forged: Frames, world: 
         by_key[key] += int(str(row["messages"]))
         assert row["lost"] == int(str(row["messages"])) - int(str(row["kept"]))
         if row["cause"] != "refused":
-            assert row["age50"] == percentile(ages[key], 0.5)
+            assert row["age50"] == median_low(ages[key])
     assert by_key == truths
     assert {row["reason"] for row in found if row["keptIn"] == "DLQ"} == {"max_deliveries"}
     assert result.fact("messages") == sum(truths.values())
     assert result.fact("kept") == sum(copied.values()) == result.fact("messages") - result.fact("lost")
     assert {row["reason"] for row in found if row["cause"] == "refused"} == {"drop", "fail"}
-    assert sum(row["bytes"] for row in found if row["cause"] == "refused") == sum(r.size_bytes for r in world.refused)  # type: ignore[misc]
+    assert sum(row["bytes"] for row in found if row["cause"] == "refused") == sum(row["bytes"] for row in refused)  # type: ignore[misc]
 
 
 # ---- dead letters --------------------------------------------------------------------------------

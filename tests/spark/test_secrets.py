@@ -7,13 +7,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from artemis_py.spark.runtime.java import ensure_java
-from tests.kit.process import BrokerProcess
+from tests.kit.process import BrokerProcess, for_the_module
 from tests.spark.brokers import journalled_broker
 from tests.spark.conftest import ROOT
 
@@ -26,16 +25,7 @@ SECRETS = {
 }
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    with journalled_broker(tmp_path) as one:
-        yield one
-
-
-def spread(secret: str) -> list[bytes]:
-    """How a secret could appear: as it is, and as HTTP sends it."""
-    pair = base64.b64encode(f"ann:{secret}".encode()).rstrip(b"=")
-    return [secret.encode(), pair[: len(pair) // 4 * 4]]
+broker = for_the_module(journalled_broker)
 
 
 @pytest.mark.takes_turns("the long jobs")
@@ -62,7 +52,8 @@ def test_no_secret_is_in_a_plan_an_event_a_log_or_an_error(tmp_path: Path, broke
     assert b"SparkListenerSQLExecutionStart" in b"".join(text for name, text in everything.items() if "events" in name)
     assert "user" in shown, "the plans were shown"
     for name, secret in SECRETS.items():
-        for text in spread(secret):
+        pair = base64.b64encode(f"ann:{secret}".encode()).rstrip(b"=")  # as HTTP sends it
+        for text in (secret.encode(), pair[: len(pair) // 4 * 4]):
             for file, content in everything.items():
                 at = content.find(text)
                 assert at < 0, (name, file, content[max(0, at - 300) : at + 100])

@@ -10,25 +10,13 @@ import pytest
 
 from artemis_py.spark.catalog import VIEWS
 from tests.spark.traffic import Life, SimulatedTraffic
-from tests.spark.traffic_tables import all_lives, lives
+from tests.spark.traffic_tables import Frames
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import Row, SparkSession
 
 
-@pytest.fixture(scope="module")
-def world(spark: SparkSession) -> SimulatedTraffic:
-    """One world for all tests of this file; its events are the view ``world_events``."""
-    world = SimulatedTraffic()
-    world.events(spark).createOrReplaceTempView("world_events")
-    return world
-
-
-def view(spark: SparkSession, name: str, events: str = "world_events") -> DataFrame:
-    return spark.sql(VIEWS[name].format(events=events))
-
-
-def test_latency(spark: SparkSession, world: SimulatedTraffic) -> None:
+def test_latency(spark: SparkSession, world: SimulatedTraffic, source: Frames) -> None:
     def truth(life: Life) -> tuple[int | None, int | None, int | None, str | None]:
         began = life.due[0] if life.due is not None else life.came_ms
         wait = life.deliveries[0][0] - began if life.deliveries else None
@@ -38,23 +26,24 @@ def test_latency(spark: SparkSession, world: SimulatedTraffic) -> None:
 
     found = {
         (row.queue, row.messageId): (row.waitMs, row.holdMs, row.totalMs, row.consumer)
-        for row in view(spark, "latency").collect()
+        for row in spark.sql(VIEWS["latency"], events=source.tables["events"]).collect()
     }
-    assert found == {(queue, message.id): truth(life) for message, queue, life in all_lives(world)}
+    assert found == {(queue, message.id): truth(life) for message, queue, life in world.lives()}
 
 
-def test_a_message_from_before_the_log(spark: SparkSession, world: SimulatedTraffic) -> None:
+def test_a_message_from_before_the_log(spark: SparkSession, world: SimulatedTraffic, source: Frames) -> None:
     """It has no beginning, and the queue did not get deeper or less deep by it."""
-    message, life = next((message, life) for message, life in lives(world, "orders") if life.end is not None)
-    later = spark.table("world_events").where(f"messageId = {message.id} and offset > {life.came_lsn}")
-    later.createOrReplaceTempView("later_events")
-    [row] = view(spark, "latency", "later_events").collect()
+    message, life = next(
+        (message, life) for message, queue, life in world.lives() if queue == "orders" and life.end is not None
+    )
+    later = source.tables["events"].where(f"messageId = {message.id} and offset > {life.came_lsn}")
+    [row] = spark.sql(VIEWS["latency"], events=later).collect()
     assert (row.beganAt, row.waitMs, row.totalMs) == (None, None, None)
-    assert view(spark, "depth", "later_events").collect() == []
+    assert spark.sql(VIEWS["depth"], events=later).collect() == []
 
 
-def test_throughput(spark: SparkSession, world: SimulatedTraffic) -> None:
-    rows = view(spark, "throughput").collect()
+def test_throughput(spark: SparkSession, world: SimulatedTraffic, source: Frames) -> None:
+    rows = spark.sql(VIEWS["throughput"], events=source.tables["events"]).collect()
     published: Counter[tuple[str, int]] = Counter()
     sizes: Counter[str] = Counter()
     for message in world.sent:
@@ -64,7 +53,7 @@ def test_throughput(spark: SparkSession, world: SimulatedTraffic) -> None:
     assert sums(rows, "bytes", lambda row: row.address) == sizes
     delivered: Counter[tuple[str, str]] = Counter()
     acked: Counter[tuple[str, str]] = Counter()
-    for _, queue, life in all_lives(world):
+    for _, queue, life in world.lives():
         delivered.update((queue, consumer) for _, _, consumer in life.deliveries)
         if life.end is not None and life.end[2] == "acked":
             acked[queue, str(life.end[3])] += 1
@@ -80,14 +69,14 @@ def sums(rows: list[Row], column: str, key: object) -> Counter[object]:
     return +found
 
 
-def test_depth(spark: SparkSession, world: SimulatedTraffic) -> None:
+def test_depth(spark: SparkSession, world: SimulatedTraffic, source: Frames) -> None:
     found: dict[str, list[Row]] = {}
-    for row in view(spark, "depth").orderBy("second").collect():
+    for row in spark.sql(VIEWS["depth"], events=source.tables["events"]).orderBy("second").collect():
         found.setdefault(row.queue, []).append(row)
-    assert set(found) == {queue for _, queue, _ in all_lives(world)}
+    assert set(found) == {queue for _, queue, _ in world.lives()}
     for queue, rows in found.items():
         steps = []
-        for _, life in lives(world, queue):
+        for life in (life for _, name, life in world.lives() if name == queue):
             steps.append((life.came_ms, True, life.came_lsn, 1))
             if life.end is not None:
                 steps.append((life.end[0], life.end[2] != "replaced", life.end[1], -1))
@@ -116,6 +105,5 @@ def test_a_full_ring_is_as_deep_as_it_may_be(spark: SparkSession, reason: str) -
             rows.append(("b", "r", "r", number - 3, 10 * number + 1, reason, at, 1))
     columns = "broker string, address string, queue string, messageId long, offset long, event string, "
     events = spark.createDataFrame(rows, columns + "timestamp timestamp, count long")
-    events.createOrReplaceTempView("ring_events")
-    [row] = view(spark, "depth", "ring_events").collect()
+    [row] = spark.sql(VIEWS["depth"], events=events).collect()
     assert (row.arrived, row.gone, row.depth, row.depthMax) == (10, 7, 3, 3)
