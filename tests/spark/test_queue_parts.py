@@ -184,100 +184,95 @@ def test_a_batch_that_spark_did_not_use() -> None:
 # ---- what is said --------------------------------------------------------------------------------
 
 
-class Talk:
-    """A conversation with a test for a broker."""
+def said(talk: Conversation) -> list[bytes]:
+    """What the stream has sent since."""
+    frames = bytes(talk.out).split(b"\0")[:-1]
+    talk.out.clear()
+    return frames
 
-    def __init__(self, queue: QueueOptions = JOBS) -> None:
-        self.pool = Unsettled()
-        self.talk = Conversation(queue, self.pool)
 
-    def said(self) -> list[bytes]:
-        """What the stream has sent since."""
-        frames = bytes(self.talk.out).split(b"\0")[:-1]
-        self.talk.out.clear()
-        return frames
-
-    def open(self, backlog: int = 10) -> None:
-        """Both are ready: the ACK that asks has receipt 1, the SUBSCRIBE 2."""
-        self.talk.want(backlog)
-        self.talk.begin()
-        self.said()
-        self.talk.take(read(receipt(1, ready=3)))
-        self.talk.take(read(receipt(2, ready=None)))
+def get_ready(talk: Conversation, backlog: int = 10) -> None:
+    """Both are: the ACK that asks has receipt 1, the SUBSCRIBE 2."""
+    talk.want(backlog)
+    talk.begin()
+    said(talk)
+    talk.take(read(receipt(1, ready=3)))
+    talk.take(read(receipt(2, ready=None)))
 
 
 def test_the_queue_is_asked_before_it_is_subscribed_to() -> None:
-    talk = Talk(QueueOptions("a:b", (), "n > 5 OR m = 1"))
-    talk.talk.want(10)
-    assert talk.said() == []
-    talk.talk.begin()
-    ask, subscribe = talk.said()
+    talk = Conversation(QueueOptions("a:b", (), "n > 5 OR m = 1"), Unsettled())
+    talk.want(10)
+    assert said(talk) == []
+    talk.begin()
+    ask, subscribe = said(talk)
     assert ask == b"ACK\ndestination:\\c\\ca\\cb\nbookmarks:0\nreceipt:1\n\n"
     assert b"max-backlog:10\nselector:AMQDurable = 'DURABLE' AND (n > 5 OR m = 1)\n" in subscribe
-    assert not talk.talk.is_open
-    talk.talk.take(read(receipt(1, ready=3)))
-    assert talk.talk.is_open
-    assert talk.talk.left_count == 3
+    assert not talk.is_open
+    talk.take(read(receipt(1, ready=3)))
+    assert talk.is_open
+    assert talk.left_count == 3
 
 
 def test_a_subscription_changes_in_place_and_has_a_new_name_when_it_begins_again() -> None:
-    talk = Talk()
-    talk.open()
-    talk.talk.want(20)
-    assert b"id:1\n" in (change := talk.said()[0])
+    pool = Unsettled()
+    talk = Conversation(JOBS, pool)
+    get_ready(talk)
+    talk.want(20)
+    assert b"id:1\n" in (change := said(talk)[0])
     assert b"replace:true\n" in change
-    talk.talk.take(read(message(5)))
-    talk.talk.want(0)
-    assert talk.said() == [b"UNSUBSCRIBE\nid:1\n\n"]
-    assert not talk.pool.waiting
-    talk.talk.take(read(message(6)))
-    talk.talk.want(10)
-    assert b"id:2\n" in talk.said()[0]
-    talk.talk.take(read(message(7)))
-    talk.talk.take(read(message(8, 2)))
-    assert list(talk.pool.waiting) == [8], "the others were on their way for a subscription that has ended"
+    talk.take(read(message(5)))
+    talk.want(0)
+    assert said(talk) == [b"UNSUBSCRIBE\nid:1\n\n"]
+    assert not pool.waiting
+    talk.take(read(message(6)))
+    talk.want(10)
+    assert b"id:2\n" in said(talk)[0]
+    talk.take(read(message(7)))
+    talk.take(read(message(8, 2)))
+    assert list(pool.waiting) == [8], "the others were on their way for a subscription that has ended"
 
 
 def test_a_queue_is_dry_when_nothing_came_between_two_answers() -> None:
-    talk = Talk()
-    talk.open()
+    talk = Conversation(JOBS, Unsettled())
+    get_ready(talk)
     for number, comes, is_dry in ((3, True, False), (4, True, False), (5, False, True), (6, True, False)):
-        talk.talk.ask()
+        talk.ask()
         if comes:
-            talk.talk.take(read(message(number)))
-        talk.talk.take(read(receipt(number, ready=0)))
-        assert talk.talk.is_dry == is_dry, number
-    talk.talk.ask()
-    talk.talk.take(read(receipt(7, ready=1)))
-    assert not talk.talk.is_dry
+            talk.take(read(message(number)))
+        talk.take(read(receipt(number, ready=0)))
+        assert talk.is_dry == is_dry, number
+    talk.ask()
+    talk.take(read(receipt(7, ready=1)))
+    assert not talk.is_dry
 
 
 def test_acknowledgements_are_forgotten_with_their_connection() -> None:
-    talk = Talk()
-    talk.open()
-    asks = talk.talk.acknowledge(range(5, 5000))
-    assert len(talk.said()) == len(asks) == 2
-    assert not talk.talk.is_answered(asks)
-    life = talk.talk.life
-    talk.talk.take(read(receipt(3, kept="5,9")))
-    talk.talk.take(read(receipt(4, kept="3000")))
-    assert talk.talk.is_answered(asks)
+    talk = Conversation(JOBS, Unsettled())
+    get_ready(talk)
+    asks = talk.acknowledge(range(5, 5000))
+    assert len(said(talk)) == len(asks) == 2
+    assert not talk.is_answered(asks)
+    life = talk.life
+    talk.take(read(receipt(3, kept="5,9")))
+    talk.take(read(receipt(4, kept="3000")))
+    assert talk.is_answered(asks)
     assert asks[0].kept == {5, 9, 3000}
-    again = talk.talk.acknowledge([7])
-    talk.talk.lost()
-    assert talk.talk.is_answered(again), "nobody will answer"
-    assert not talk.talk.is_in(life)
-    assert talk.said() == []
+    again = talk.acknowledge([7])
+    talk.lost()
+    assert talk.is_answered(again), "nobody will answer"
+    assert not talk.is_in(life)
+    assert said(talk) == []
 
 
 def test_a_refusal_may_be_a_passing_one_when_the_queue_has_suited_before() -> None:
-    talk = Talk()
-    talk.talk.begin()
+    talk = Conversation(JOBS, Unsettled())
+    talk.begin()
     with pytest.raises(PipelineError, match="queue jobs: the broker refuses: There is no queue ::jobs; declare it"):
-        talk.talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
-    talk.open()
+        talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
+    get_ready(talk)
     with pytest.raises(LostError):
-        talk.talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
+        talk.take(read(b"ERROR\nmessage:There is no queue \\c\\cjobs\n\n"))
 
 
 @pytest.mark.parametrize(
@@ -289,11 +284,11 @@ def test_a_refusal_may_be_a_passing_one_when_the_queue_has_suited_before() -> No
     ],
 )
 def test_what_no_stream_can_use(frame: bytes, said: str) -> None:
-    talk = Talk()
-    talk.talk.want(10)
-    talk.talk.begin()
+    talk = Conversation(JOBS, Unsettled())
+    talk.want(10)
+    talk.begin()
     with pytest.raises(PipelineError, match=said):
-        talk.talk.take(read(frame))
+        talk.take(read(frame))
 
 
 def test_a_message_is_read_from_the_headers_of_the_broker() -> None:
