@@ -225,23 +225,26 @@ def test_a_time_in_a_log_whose_clock_was_set_back(tmp_path: Path, streaming: boo
     log.close()
     assert len(json.loads(min(tmp_path.glob("*.index")).read_bytes())["blocks"]) > 2
 
-    def read(since_ms: int) -> list[int]:
-        given = {"journal": str(tmp_path), "broker": "x", "columns": "publishedAt", "startingTimestamp": str(since_ms)}
+    def read(option: str, at_ms: int) -> list[int]:
+        given = {"journal": str(tmp_path), "broker": "x", "columns": "publishedAt", option: str(at_ms)}
         return [round(row["publishedAt"].timestamp() * 1000) for row in rows_read(given, streaming=streaming)]
 
-    for since_ms in (*times_ms, START_MS + 2_001, START_MS + HOUR_MS + 1, START_MS + 3 * HOUR_MS):
-        assert read(since_ms) == [time_ms for time_ms in (*times_ms, START_MS + 2) if time_ms >= since_ms]
+    every = [*times_ms, START_MS + 2]
+    for at_ms in (*times_ms, START_MS + 2_001, START_MS + HOUR_MS + 1, START_MS + 3 * HOUR_MS):
+        assert read("startingTimestamp", at_ms) == [time_ms for time_ms in every if time_ms >= at_ms]
+        if not streaming:
+            assert read("endingTimestamp", at_ms) == [time_ms for time_ms in every if time_ms <= at_ms]
 
 
 def test_a_time_in_the_log_of_a_broker_whose_clock_is_set_back(tmp_path: Path) -> None:
     """By url, where the broker tells the times of blocks of a log that grows."""
     clock = SettableClock(tmp_path / "clock")
     clock.set(3600)
-    with live_broker(tmp_path / "broker", environment=clock.environment) as broker, broker.client() as client:
-        send_many(client, "orders", 0, 3, 30_000)
+    with live_broker(tmp_path / "broker", environment=clock.environment) as broker:
+        broker.send(0, 3, "orders", 30_000)
         for ahead_s, first in ((0, 3), (1800, 6), (-3600, 9)):
             clock.set(ahead_s)
-            send_many(client, "orders", first, 3, 30_000)
+            broker.send(first, 3, "orders", 30_000)
         given = {"url": broker.url, "columns": "publishedAt,value"}
         rows = [(round(row["publishedAt"].timestamp() * 1000), int(row["value"])) for row in rows_read(given)]
         assert [number for _, number in rows] == list(range(12))

@@ -14,15 +14,15 @@ from artemis_py.spark.jobs.source import LogTables
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import LogStreamReader
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.live import LiveBroker, live_broker
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import Query, rows_read
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveBroker]:
-    with live_broker(tmp_path_factory.mktemp("told")) as broker, broker.client() as client:
-        send_many(client, "orders", 0, 5)
+    with live_broker(tmp_path_factory.mktemp("told")) as broker:
+        broker.send(0, 5)
         yield broker
 
 
