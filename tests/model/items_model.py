@@ -57,10 +57,6 @@ class ItemsModel(ReadersModel):
         """What decides which item is next."""
         return self.worth(item), item.number
 
-    def picked_items(self) -> list[Item]:
-        """Picked for a consumer that settles on send, and not written yet."""
-        return [item for reader in self.readers for item in reader.picked]
-
     def standing(self) -> list[Item]:
         return self.items + self.held_items() + self.aside()
 

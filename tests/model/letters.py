@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from artemis_py.core.broker import Broker
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES, Head, Message, encode_headers
@@ -27,11 +27,11 @@ class Spec:
     closes: bool = False
 
 
+@dataclass(slots=True)
 class Writer:
     """Writes messages for the address under test. Heads are shared, as a session shares them."""
 
-    def __init__(self) -> None:
-        self._heads: dict[tuple[object, ...], Head] = {}
+    _heads: dict[tuple[object, ...], Head] = field(default_factory=dict)
 
     def write(self, broker: Broker, spec: Spec, origin: int, now_ms: int) -> tuple[Message, Letter]:
         """A message and its model."""

@@ -70,8 +70,8 @@ class Book(ReadersModel):
         """Is there a reason to keep a message out?"""
         if self.plan.policy == REJECT:
             return not self.is_within([letter])
-        picked = any(slot.state == PICKED for slot in self.slots.values())
-        return self.plan.policy == FLOW_CONTROL and (picked or not self.is_within([], self.plan.resume_percent))
+        waits = self.picked_items() or not self.is_within([], self.plan.resume_percent)
+        return self.plan.policy == FLOW_CONTROL and bool(waits)
 
     # ---- deliveries ------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from artemis_py.record_log import Actor, RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
-from tests.model.compare import behind_on
-from tests.model.paging_model import HANDED, HELD, PICKED, READY, Book
+from tests.model.compare import behind_on, compare_sizes
+from tests.model.paging_model import HANDED, HELD, READY, Book
 from tests.model.plans import ADDRESS, FLOW_CONTROL, REJECT, Plan
 from tests.model.reader_model import Letter
 from tests.model.world import Pair, World
@@ -43,11 +43,9 @@ def _forget(contents: Contents, messages: list[Message], reason: str, by: Actor 
 class StrictLog(SpillLog):
     """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
 
-    def __init__(self, committer: SteppedCommitter, pages: PageFiles) -> None:
-        super().__init__(committer, pages)
-        self.settled_places: set[tuple[int, int, int]] = set()
-        self.deletes = False
-        """Is a queue being deleted? Its pages go at once, and what it has in memory follows."""
+    settled_places: set[tuple[int, int, int]]
+    deletes = False
+    """Is a queue being deleted? Its pages go at once, and what it has in memory follows."""
 
     def page_settled(
         self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
@@ -79,6 +77,7 @@ class PagingState(World[Book]):
         self.said: list[str] = []
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
+        self.log.settled_places = set()
         self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
         setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
         copies = self.broker.host.copies = WatchedCopies(self.broker.log)
@@ -123,10 +122,7 @@ class PagingState(World[Book]):
             pair.model.forget_killed()
             ids = self._check_queue(pair.queue, pair.model)
             in_memory.update({letter_id: pair.model.slots[letter_id].letter for letter_id in ids})
-        for seat in self.seats:
-            reader = seat.reader
-            assert list(seat.consumer.held) == [item.letter.id for item in reader.held + reader.out], "holds another"
-            assert [entry.message.id for entry in seat.consumer.outbox] == reader.unsent, "another outbox"
+        super().check()
         account = self.address.account
         assert account.message_count == len(in_memory), "messages that the address answers for"
         assert account.size_bytes == sum(one.memory_bytes for one in in_memory.values()), "bytes of the address"
@@ -134,34 +130,18 @@ class PagingState(World[Book]):
         assert not self.said, "damage without damage"
 
     def _check_queue(self, queue: Queue, book: Book) -> set[int]:
-        counters, activation = queue.contents.counters, queue.activation
+        activation = queue.activation
         is_out = activation is not None and activation.broadcast is not None and activation.broadcast.is_out
         if book.barrier_out is not None and not is_out:
             assert not book.barrier_was_written, "a barrier came back although it was sent"
             book.end_barrier()
         slots = [slot for slot in book.slots.values() if slot.state != HANDED]
-        picked = held = size_bytes = durable_count = durable_bytes = 0
-        away: list[int] = []
-        for slot in slots:
-            letter = slot.letter
-            size_bytes += letter.size_bytes
-            if letter.persistent:
-                durable_count += 1
-                durable_bytes += letter.size_bytes
-            if slot.state != READY:
-                away.append(letter.id)
-                picked += slot.state == PICKED
-                held += slot.state == HELD
-        assert queue.message_count == len(slots) - picked, f"message count of {queue.name}"
-        assert counters.held_count == held, "in delivery"
-        gone = counters.acknowledged + counters.killed + counters.expired + counters.replaced
-        assert counters.added == gone + len(slots), "what came is not what went and what is there"
-        assert counters.size_bytes == size_bytes, "bytes"
-        assert counters.durable_count == durable_count, "durable messages"
-        assert counters.durable_size_bytes == durable_bytes, "durable bytes"
+        assert queue.message_count == len(book.standing()), f"message count of {queue.name}"
+        held = [slot.letter for slot in slots if slot.state == HELD]
+        compare_sizes(queue, [slot.letter for slot in slots], held, [item.letter for item in book.aside()])
         places = [entry.message.id for entry in queue.contents.order] + list(queue.contents.scheduled)
         places += [entry.message.id for entry in behind_on(queue) if not queue.contents.is_aside(entry)]
-        places += away
+        places += [slot.letter.id for slot in slots if slot.state != READY]
         ids = set(places)
         assert len(ids) == len(places), f"a message stands in {queue.name} at two places"
         in_pages = [slot.letter.size_bytes for slot in slots if slot.letter.id not in ids]

@@ -25,10 +25,6 @@ class PagingWorld(PagingState):
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def letters(self) -> set[int]:
-        """Every message that a queue has, once."""
-        return {letter_id for pair in self.pairs for letter_id in pair.model.slots}
-
     def publish(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
         """Messages come: at once, or, where something may be refused, one by one."""
         for group in [[spec] for spec in specs] if self.is_limited else [list(specs)]:

@@ -104,6 +104,10 @@ class ReadersModel(ABC):
         held += [] if self.barrier_out is None else [self.barrier_out]
         return held + [item for reader, item in self.pending if not reader.reads]
 
+    def picked_items(self) -> list[Item]:
+        """Picked for a consumer that settles on send, and not written yet."""
+        return [item for reader in self.readers for item in reader.picked]
+
     def unconfirmed(self) -> list[Item]:
         """What was sent at most once, and not acknowledged."""
         return [item for reader in self.readers for item in reader.out] + [item for _, item in self.pending_out]

@@ -56,12 +56,6 @@ class SideBySide(World[QueueModel]):
 
     # ---- messages --------------------------------------------------------------------------------
 
-    def letters(self) -> dict[int, Letter]:
-        """Every letter that a queue refers to, once."""
-        models = [pair.model for pair in self.pairs]
-        items = [item for model in models for item in model.standing() + model.picked_items()]
-        return {item.letter.id: item.letter for item in items}
-
     @property
     def is_full(self) -> bool:
         """Does the address hold as many messages as it may?"""
@@ -210,6 +204,7 @@ class SideBySide(World[QueueModel]):
         assert not self.events, f"unexplained: {self.events}"
         for pair in self.pairs:
             self._see_what_is_active(pair)
+        super().check()
         compare(self)
 
     # ---- time ------------------------------------------------------------------------------------

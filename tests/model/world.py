@@ -84,9 +84,16 @@ class World(ABC, Generic[Model]):
         """What the address was seen to do; see ``ReadersModel.happened`` for the queues."""
         self.letter_writer = Writer()
 
-    @abstractmethod
     def check(self) -> None:
-        """Both sides must look the same."""
+        """Both sides must look the same; so do consumers, everywhere."""
+        for seat in self.seats:
+            consumer, reader = seat.consumer, seat.reader
+            held = [item.letter.id for item in reader.held + reader.out]
+            assert list(consumer.held) == held, "a consumer holds something else"
+            assert [entry.message.id for entry in consumer.outbox] == reader.unsent, "another outbox"
+            handed = [letter.id for letter in reader.handed]
+            assert [entry.message.id for entry in consumer.handed] == handed, "something else was handed over"
+            assert consumer.firsts == reader.firsts, "other messages brought a group"
 
     @abstractmethod
     def note_taken(self, pair: Pair[Model], reader: Reader, entry: Entry, *, is_barrier: bool) -> None:
@@ -101,6 +108,12 @@ class World(ABC, Generic[Model]):
         return self.pairs[number % len(self.pairs)]
 
     # ---- messages --------------------------------------------------------------------------------
+
+    def letters(self) -> dict[int, Letter]:
+        """Every letter that a queue refers to, once."""
+        models = [pair.model for pair in self.pairs]
+        items = [item for model in models for item in model.standing() + model.picked_items()]
+        return {item.letter.id: item.letter for item in items}
 
     def batch_of(self, specs: list[Spec], connection: int, delay_ms: int) -> tuple[Batch, list[Letter]]:
         """Messages that come in one go, and their models."""
