@@ -14,7 +14,7 @@ from artemis_py.config.tables.fields import names_of
 from artemis_py.core.broker import Broker
 from artemis_py.errors import ConfigError
 from artemis_py.record_log import MemoryLog
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.fuzz.fuzzing import Fuzzer, Input, Judge, judge_problems, outcome_of
 
 NOW_MS = 1_700_000_000_000
 VALUES = (
@@ -107,14 +107,6 @@ TOKENS = tuple(
 )  # fmt: skip
 
 
-def _judge_refusal(refusal: ConfigError, path: Path, lines: int) -> None:
-    assert any(problem.severity == "error" for problem in refusal.problems), "refused without an error"
-    for problem in refusal.problems:
-        assert problem.file == str(path), f"a problem in {problem.file}"
-        assert 0 <= problem.line <= lines, f"line {problem.line} of {lines}"
-        assert str(problem).isprintable(), f"no line of text: {problem!s}"
-
-
 def _open(folder: Path) -> Judge:
     path = folder / "broker.xml"
 
@@ -129,7 +121,9 @@ def _open(folder: Path) -> Judge:
             broker = Broker(config, MemoryLog(), NOW_MS)
             broker.tick(NOW_MS)
             return "accepted " + " ".join(sorted({notice.code for notice in config.notices}))
-        _judge_refusal(refusal, path, one.data.count(b"\n") + one.data.count(b"\r") + 2)
+        assert any(problem.severity == "error" for problem in refusal.problems), "refused without an error"
+        assert {problem.file for problem in refusal.problems} == {str(path)}, "a problem in another file"
+        judge_problems(refusal.problems, one.data)
         return outcome_of(ValueError(refusal.problems[0].message.replace(str(path), "")))
 
     return judge

@@ -70,7 +70,10 @@ def judge(one: Input) -> str:
     chunks = [one.data[start : start + step] for start in range(0, len(one.data), step)]
     whole, parts, singly = (parser(version, **LIMITS) for _ in range(3))
     frames = feed_all(whole, [one.data])
-    in_pieces = _fed(parts, chunks)
+    in_pieces: list[tuple[object, ...]] = []
+    for chunk in chunks:
+        in_pieces += feed_all(parts, [chunk])
+        assert parts.waiting_bytes <= UNFINISHED_BYTES_MAX + len(chunk), "an unfinished frame larger than any may be"
     if str(parts.error).startswith("No command"):  # before the end of a line in which no command can be
         assert frames[: len(in_pieces)] == in_pieces
         assert [each[0] for each in frames[len(in_pieces) :]][:1] in ([], ["refused"])
@@ -89,14 +92,6 @@ def judge(one: Input) -> str:
     assert whole.feed(b"SEND\ndestination:x\n\n\0") == [], "frames after an error"
     assert whole.waiting_bytes == 0, "bytes are kept after an error"
     return f"{version} {outcome_of(error)}"
-
-
-def _fed(one: Parser, chunks: list[bytes]) -> list[tuple[object, ...]]:
-    frames: list[tuple[object, ...]] = []
-    for chunk in chunks:
-        frames += feed_all(one, [chunk])
-        assert one.waiting_bytes <= UNFINISHED_BYTES_MAX + len(chunk), "an unfinished frame larger than any may be"
-    return frames
 
 
 def _one_at_a_time(one: Parser, data: bytes) -> list[tuple[object, ...]]:

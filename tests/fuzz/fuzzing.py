@@ -13,12 +13,14 @@ import random
 import re
 import resource
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
+
+from artemis_py.errors import Problem
 
 CPU_S_MAX: Final = 2.0
 """The CPU time that one input may take, many times what any needs."""
@@ -90,7 +92,10 @@ def fuzz(fuzzer: Fuzzer, folder: Path, rng: random.Random, count: int) -> Tally:
             raise AssertionError(_report(fuzzer, judge, one, failure, number)) from failure
         tally.inputs += 1
         if outcome not in tally.outcomes:
-            _keep(pool, one, rng)
+            if len(pool) < POOL_MAX:
+                pool.append(one)
+            else:
+                pool[rng.randrange(POOL_MAX)] = one
             if len(tally.outcomes) >= OUTCOMES_MAX:
                 outcome = OTHER
             tally.outcomes.setdefault(outcome, 0)
@@ -107,6 +112,14 @@ def outcome_of(error: Exception) -> str:
     return f"{type(error).__name__}: {_QUOTED.sub('…', str(error))[:200]}"
 
 
+def judge_problems(problems: Iterable[Problem], data: bytes) -> None:
+    """Each problem has a place in the data, and is a line of text."""
+    lines = data.count(b"\n") + data.count(b"\r") + 2
+    for problem in problems:
+        assert 0 <= problem.line <= lines, f"line {problem.line} of {lines}"
+        assert str(problem).isprintable(), f"no line of text: {problem!s}"
+
+
 def _next(fuzzer: Fuzzer, pool: list[Input], rng: random.Random) -> Input:
     if pool and rng.random() < 0.5:
         choice, data = rng.choice(pool)
@@ -120,13 +133,6 @@ def _next(fuzzer: Fuzzer, pool: list[Input], rng: random.Random) -> Input:
         other = rng.choice(pool).data
         data = data[: rng.randint(0, len(data))] + other[rng.randint(0, len(other)) :]
     return Input(choice, data[:INPUT_BYTES_MAX])
-
-
-def _keep(pool: list[Input], one: Input, rng: random.Random) -> None:
-    if len(pool) < POOL_MAX:
-        pool.append(one)
-    else:
-        pool[rng.randrange(POOL_MAX)] = one
 
 
 def damage(data: bytes, tokens: Sequence[bytes], rng: random.Random) -> bytes:

@@ -12,7 +12,7 @@ from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.jaas.login_config import FLAGS, read_login_config
 from artemis_py.security.jaas.modules import make_module
 from artemis_py.security.jaas.stack import ModuleStack, Stacked
-from tests.fuzz.fuzzing import Fuzzer, Input, Judge, outcome_of
+from tests.fuzz.fuzzing import Fuzzer, Input, Judge, judge_problems, outcome_of
 
 PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas."
 MODULES = ("PropertiesLoginModule", "GuestLoginModule", "ExternalCertificateLoginModule", "LDAPLoginModule", "X", "")
@@ -75,7 +75,7 @@ def _open(folder: Path) -> Judge:
         found = read_login_config(str(path), {"somewhere": str(folder)}, NOWHERE, problems)
         entries = [entry for domain in found.domains.values() for entry in domain]
         made = [(entry.flag, make_module(entry, folder, problems)) for entry in entries]
-        _judge_problems(problems, one.data)
+        judge_problems(problems.found, one.data)
         stacked = [Stacked(flag, module) for flag, module in made if module is not None]
         outcomes = [_login(ModuleStack(stacked), login) for login in LOGINS]
         assert outcomes[1] == "nobody" or any("Guest" in entry.class_name for entry in entries), "a wrong password"
@@ -86,13 +86,6 @@ def _open(folder: Path) -> Judge:
         return " ".join(outcomes)
 
     return judge
-
-
-def _judge_problems(problems: Problems, data: bytes) -> None:
-    lines = data.count(b"\n") + data.count(b"\r") + 2
-    for problem in problems.found:
-        assert 0 <= problem.line <= lines, f"line {problem.line} of {lines}"
-        assert str(problem).isprintable(), f"no line of text: {problem!s}"
 
 
 def _login(stack: ModuleStack, login: Credentials) -> str:

@@ -8,8 +8,7 @@ from artemis_py.core.events import GIVEN_UP, SET_ASIDE
 from tests.fuzz import frames
 from tests.fuzz.fuzzing import Fuzzer, Input, outcome_of
 from tests.kit.conservation import check
-from tests.kit.frames import ServerFrame
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 VERSIONS = (b"1.0", b"1.1", b"1.2")
 PIECES = (1, 2, 7)
@@ -112,7 +111,11 @@ def judge(one: Input) -> str:
     client.drop()
     check(world)
     judge_after(world)
-    return _outcome(got, client)
+    assert client.stream.is_whole or not client.is_closed, "half a frame"
+    if not got:
+        return "nothing"
+    reason = outcome_of(ValueError(got[-1].header("message") or ""))
+    return f"{' '.join(frame.command for frame in got[:6])} {reason if got[-1].command == 'ERROR' else ''}"
 
 
 def judge_after(world: InProcessBroker) -> None:
@@ -132,15 +135,6 @@ def judge_after(world: InProcessBroker) -> None:
         assert "held" in str(answers[-1].text), f"another client is refused: {answers[-1].text}"
         return
     assert commands == ["CONNECTED", "MESSAGE"], f"another client gets {commands}"
-
-
-def _outcome(got: list[ServerFrame], client: Client) -> str:
-    assert client.stream.is_whole or not client.is_closed, "half a frame"
-    last = got[-1] if got else None
-    if last is None:
-        return "nothing"
-    reason = outcome_of(ValueError(last.header("message") or ""))
-    return f"{' '.join(frame.command for frame in got[:6])} {reason if last.command == 'ERROR' else ''}"
 
 
 SESSIONS = Fuzzer("sessions", conversation, lambda _: judge, TOKENS)
