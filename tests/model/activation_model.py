@@ -55,12 +55,6 @@ class ActivationModel(LimitsModel):
         lost = [item.letter.id for item in here if item.is_active and item.letter.id not in ids]
         assert not lost, f"messages {lost} are not active any more"
 
-    def activate_up_to(self, item: Item) -> None:
-        """An item was delivered, so it and all before it are active. What stands behind it may be looked at later."""
-        active = [one for one in self.items + self.held_back() if one.is_active]
-        fresh = [one for one in self.may_be_active() if one.number <= item.number]
-        self.activate({one.letter.id for one in active + fresh})
-
     # ---- barriers --------------------------------------------------------------------------------
 
     def barrier_in_turn(self, now_ms: int) -> Item | None:
@@ -72,13 +66,6 @@ class ActivationModel(LimitsModel):
             return None
         before = self.held_items() + self.picked_items() + self.delayed() + self.unconfirmed()
         return None if before or is_over(self.plan, first.letter, now_ms) else first
-
-    def waits_for_barrier(self, now_ms: int) -> Reader | None:
-        """Somebody who is to get the barrier whose turn it is, and has room."""
-        item = self.barrier_in_turn(now_ms)
-        if item is None:
-            return None
-        return next((reader for reader in self.readers if reader.room > 0 and self.lacks_barrier(reader, item)), None)
 
     def deliver_barrier(self, reader: Reader, letter_id: int, now_ms: int) -> None:
         if self.barrier_out is not None and self.barrier_out.letter.id != letter_id:

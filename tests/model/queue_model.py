@@ -128,7 +128,10 @@ class QueueModel(ActivationModel):
         assert item is not None, f"message {letter_id} was delivered but is not ready"
         if self.plan.activates_in_order and not item.is_active:
             self.note_end_of_barrier()
-            self.activate_up_to(item)
+            # it and all before it are active; what stands behind it may be looked at later
+            active = [one for one in self.items + self.held_back() if one.is_active]
+            fresh = [one for one in self.may_be_active() if one.number <= item.number]
+            self.activate({one.letter.id for one in active + fresh})
         self._check_turn(reader, item, now_ms)
         self.take(reader, item)
         if not reader.reads:

@@ -265,7 +265,10 @@ class SideBySide(World[QueueModel]):
         late = [item.letter.id for item in model.may_be_active() if item in model.items]
         assert not late, f"messages {late} could be active"
         if model.is_open:
-            assert model.waits_for_barrier(self.now_ms) is None, "a barrier is withheld"
+            barrier = model.barrier_in_turn(self.now_ms)
+            if barrier is not None:
+                lacking = [one.number for one in model.readers if one.room > 0 and model.lacks_barrier(one, barrier)]
+                assert not lacking, f"a barrier is withheld from {lacking}"
             assert not model.barrier_is_over(), "a barrier is over and still there"
 
     def dispatch(self) -> None:

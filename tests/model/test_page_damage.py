@@ -46,7 +46,6 @@ def read_all(world: PagingWorld) -> list[int]:
     world.is_damaged = True
     found: list[int] = []
     seat = world.subscribe(settles=True)
-    assert seat is not None
 
     def note(entry: Entry, *, is_barrier: bool) -> None:
         assert not is_barrier

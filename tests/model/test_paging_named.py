@@ -70,7 +70,6 @@ def test_a_new_consumer_sees_what_is_read_between_its_coming_and_its_first_look(
     world.publish(*[BLUE] * 12 + [RED])
     far = world.subscribe(selector="color = 'red'")
     world.rest()
-    assert far is not None
     world.unsubscribe(far)
     world.subscribe(browses=True, settles=True, room=0)
     world.subscribe(window=150)
@@ -118,8 +117,6 @@ def test_who_was_parked_for_lack_of_space_goes_on_when_another_settles() -> None
     world.rest()
     world.subscribe(window=-1)
     world.rest()
-    assert holder is not None
-    assert other is not None
     world.set_room(holder, 0)
     world.set_room(other, 0)
     for seat in (holder, other):

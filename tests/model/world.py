@@ -141,11 +141,9 @@ class World(ABC, Generic[Model]):
         replay_s: int | None = None,
         alone: bool = False,
         backlog: int | None = None,
-    ) -> Seat[Model] | None:
-        """A consumer comes to a queue; None when it is not admitted, or the queue is gone."""
+    ) -> Seat[Model]:
+        """A consumer comes to a queue. It is among ``seats`` if the queue is there, and admits it."""
         pair = self.pair(number)
-        if pair.queue.deleted:
-            return None
         plan, defaults = pair.model.plan, pair.queue.consumer_defaults
         since_ms, after_id = defaults.replay(replay_s, self.now_ms, self.broker.host.message_id)
         reads, has_all = browses or plan.non_destructive, browses and backlog is None
@@ -166,15 +164,17 @@ class World(ABC, Generic[Model]):
             alone=alone, backlog=maxsize if has_all else plan.backlog_for(backlog),
         )  # fmt: skip
         consumer.tell = partial(self.note_taken, pair, reader)
+        seat = Seat(consumer, reader, pair)
+        if pair.queue.deleted:
+            return seat
         if not pair.model.admits_reader(reader):
             with pytest.raises(LimitError):
                 self.broker.attach(pair.queue, consumer, self.now_ms)
             self.happened.add("consumer refused")
             self.check()
-            return None
+            return seat
         pair.model.come(reader, self.now_ms)
         self.broker.attach(pair.queue, consumer, self.now_ms)
-        seat = Seat(consumer, reader, pair)
         self.seats.append(seat)
         self.set_room(seat, room)
         return seat
