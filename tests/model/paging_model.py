@@ -231,12 +231,6 @@ class Book(ReadersModel):
     def purge(self) -> None:
         self.kills = True
 
-    def forget_killed(self) -> None:
-        """The step is over in which what nobody had in hand was killed."""
-        if self.kills:
-            self.slots = {letter_id: slot for letter_id, slot in self.slots.items() if slot.state != READY}
-            self.kills = False
-
     def wanted_by(self, reader: Reader, now_ms: int) -> list[int]:
         """What a reader should have been offered by now, had it room."""
         return [

@@ -119,7 +119,10 @@ class PagingState(World[Book]):
             return
         in_memory: dict[int, Letter] = {}
         for pair in self.pairs:
-            pair.model.forget_killed()
+            model = pair.model
+            if model.kills:  # the step is over in which what nobody had in hand was killed
+                model.slots = {letter_id: slot for letter_id, slot in model.slots.items() if slot.state != READY}
+                model.kills = False
             ids = self._check_queue(pair.queue, pair.model)
             in_memory.update({letter_id: pair.model.slots[letter_id].letter for letter_id in ids})
         super().check()

@@ -235,16 +235,14 @@ class SideBySide(World[QueueModel]):
         for pair in self.pairs:
             self.absorb(pair)
             if any(event.queue_name == pair.queue.name for event in self.events):
-                self._end_leases(pair)  # one that ended first, in the same tick, gave up a value that was replaced
+                self.take_back_lapsed(pair)  # one that ended first, in the same tick, gave up a value that was replaced
+                self.absorb(pair)
             if (scans or pair.model.plan.bounds_time) and pair not in seen_before_due:
                 assert not pair.model.overdue(self.now_ms), "one is over and still there"
         for pair in self.pairs:
-            self._end_leases(pair)
+            self.take_back_lapsed(pair)
+            self.absorb(pair)
         self.check()
-
-    def _end_leases(self, pair: Queued) -> None:
-        self.take_back_lapsed(pair)
-        self.absorb(pair)
 
     def _see_what_is_active(self, pair: Queued) -> None:
         """Where messages become active in order: take over what the broker has found by now."""

@@ -86,6 +86,12 @@ class World(ABC, Generic[Model]):
 
     def check(self) -> None:
         """Both sides must look the same; so do consumers, everywhere."""
+        for pair in self.pairs:
+            model, contents = pair.model, pair.queue.contents
+            shown = sum(len(reader.held) for reader in model.readers if reader.reads)
+            shown += sum(reader.reads for reader, _ in model.pending)
+            assert contents.delivering_count == len(model.held_items()) + shown, "delivering count"
+            assert pair.queue.consumer_count == len(model.readers), "consumer count"
         for seat in self.seats:
             consumer, reader = seat.consumer, seat.reader
             held = [item.letter.id for item in reader.held + reader.out]
