@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.model.plans import BY_VALUE, LAST_VALUE, LEVELS, PLAIN, SORTED, AddressPlan, QueuePlan
+from tests.model.plans import AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter
 from tests.model.readers_model import ReadersModel
-from tests.model.rules_model import is_over, valid_ms, value_of
+from tests.model.rules_model import is_over, valid_ms
 
 
 @dataclass(slots=True)
@@ -39,19 +39,6 @@ class ItemsModel(ReadersModel):
     def ready(self) -> list[Item]:
         """What is ready, in order."""
         return sorted(self.items, key=self.place)
-
-    def worth(self, item: Item) -> tuple[int, str]:
-        """Items that are worth less are delivered first; what is worth the same, in order of arrival."""
-        letter, kind = item.letter, self.plan.kind
-        if self.plan.activates_in_order:
-            return 0, ""
-        if kind == SORTED:
-            return (0, "") if letter.key is None else (1, letter.key)
-        if kind == BY_VALUE:
-            return -value_of(letter), ""
-        if kind == LEVELS:
-            return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
-        return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
 
     def place(self, item: Item) -> tuple[tuple[int, str], int]:
         """What decides which item is next."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.core.queue.queue import Queue
-from tests.model.plans import BY_VALUE, FLOW_CONTROL, LVQ, REJECT, RING, SORTED, STANDARD, AddressPlan, QueuePlan
+from tests.model.plans import FLOW_CONTROL, REJECT, RING, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.readers_model import ReadersModel
-from tests.model.rules_model import is_over, valid_ms, value_of
+from tests.model.rules_model import is_over, valid_ms
 
 READY, HELD, PICKED, HANDED, DONE = "ready", "held", "picked", "handed", "done"
 """Ready is also what waits for its time. Held: by a consumer, or in its transaction; or a barrier that consumers have.
@@ -148,21 +148,11 @@ class Book(ReadersModel):
         if self.plan.view and slot.deliveries:
             return  # it was fetched from a page before older ones, and stands where it was read
         for other in self.slots.values():
-            overtaken = other.number < slot.number and self._is_worth(other, slot) and not other.floats
+            overtaken = other.number < slot.number and self.worth(other) == self.worth(slot) and not other.floats
             overtaken = overtaken and self.may_have(reader, other)
             assert not (overtaken and self.available(other, now_ms)), (
                 f"message {slot.letter.id} overtook {other.letter.id}"
             )
-
-    def _is_worth(self, one: Slot, other: Slot) -> bool:
-        """Is it in arrival order that the two are delivered?"""
-        if self.plan.kind == SORTED:
-            return one.letter.key == other.letter.key
-        if self.plan.kind == BY_VALUE:
-            return value_of(one.letter) == value_of(other.letter)
-        if self.plan.activates_in_order:
-            return True
-        return self.plan.kind in (STANDARD, LVQ) or one.letter.priority == other.letter.priority
 
     def ended(self, letter_id: int, reason: str, now_ms: int) -> None:
         """Take note of a message's end; it must be a legal one."""

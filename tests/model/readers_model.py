@@ -10,9 +10,22 @@ from operator import itemgetter
 from sys import maxsize
 from typing import Final
 
-from tests.model.plans import BARRIER_KEY, PAUSE, SHARED, STAY, STICKY, AddressPlan, QueuePlan
+from tests.model.plans import (
+    BARRIER_KEY,
+    BY_VALUE,
+    LAST_VALUE,
+    LEVELS,
+    PAUSE,
+    PLAIN,
+    SHARED,
+    SORTED,
+    STAY,
+    STICKY,
+    AddressPlan,
+    QueuePlan,
+)
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.rules_model import group_of
+from tests.model.rules_model import group_of, value_of
 
 _NEVER: Final = (maxsize, 0)
 
@@ -125,6 +138,19 @@ class ReadersModel(ABC):
             self.plan.depth_bytes: sum(letter.size_bytes for letter in letters),
         }
         return all(value <= ceil(limit * percent / 100) for limit, value in depth.items() if limit >= 0)
+
+    def worth(self, item: Item) -> tuple[int, str]:
+        """Items that are worth less are delivered first; what is worth the same, in order of arrival."""
+        letter, kind = item.letter, self.plan.kind
+        if self.plan.activates_in_order:
+            return 0, ""
+        if kind == SORTED:
+            return (0, "") if letter.key is None else (1, letter.key)
+        if kind == BY_VALUE:
+            return -value_of(letter), ""
+        if kind == LEVELS:
+            return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
+        return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
 
     def pending_of(self, reader: Reader) -> list[tuple[Reader, Item]]:
         """Where a transaction keeps what the reader settles in it."""
