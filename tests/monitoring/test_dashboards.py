@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -67,19 +65,14 @@ def test_names_lead_to_the_console() -> None:
         assert url == f"http://${{console}}/ui/#/{page}"
         for panel in panels(dashboard):
             if panel["type"] == "table":
-                links = _links_of(panel)
+                links = {
+                    override["matcher"]["options"]: value["value"][0]["url"]
+                    for override in panel["fieldConfig"]["overrides"]
+                    for value in override["properties"]
+                    if value["id"] == "links"
+                }
                 assert links["Queue"] == "http://${console}/ui/#/queues/${__data.fields.queue:percentencode}"
                 assert links["Address"] == "http://${console}/ui/#/addresses/${__data.fields.address:percentencode}"
-
-
-def _links_of(panel: Mapping[str, Any]) -> dict[str, str]:
-    """Where the cells of each column lead to."""
-    return {
-        override["matcher"]["options"]: value["value"][0]["url"]
-        for override in panel["fieldConfig"]["overrides"]
-        for value in override["properties"]
-        if value["id"] == "links"
-    }
 
 
 def test_no_panel_shows_all_queues_of_a_large_broker() -> None:

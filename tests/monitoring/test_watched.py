@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kit.process import eventually
+from tests.kit.process import BrokerProcess, eventually, for_the_module
 from tests.kit.sources import ROOT
 from tests.monitoring.dashboard_files import expressions, variables
 from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
-from tests.monitoring.troubles import Troubles, troubles
+from tests.monitoring.troubles import troubles
 from tests.monitoring.watching import Prometheus, prometheus_of
 
 pytestmark = [pytest.mark.e2e]
@@ -22,16 +22,17 @@ FIRED = 'last_over_time(ALERTS{alertstate="firing"}[10m])'
 WAIT_S = 120.0
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubles]:
-    with troubles(tmp_path_factory.mktemp("troubles")) as found:
-        yield found
+world = for_the_module(troubles)
+World = dict[str, BrokerProcess]
 
 
 @pytest.fixture(scope="module")
-def watched(prometheus: str, world: Troubles, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    folder = tmp_path_factory.mktemp("prometheus") / "server"
-    with prometheus_of(prometheus, folder, shortened_rules(RULES), world.targets, {"slow": "2s"}) as server:
+def watched(prometheus: str, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder, ports = (
+        tmp_path_factory.mktemp("prometheus") / "server",
+        {name: one.ports["http"] for name, one in world.items()},
+    )
+    with prometheus_of(prometheus, folder, shortened_rules(RULES), ports, {"slow": "2s"}) as server:
         yield server
 
 
@@ -61,7 +62,7 @@ def test_each_variable_has_values(watched: Prometheus, uid: str, query: str) -> 
     assert all(found[2] in one for one in watched.query(_filled_in(found[1])))
 
 
-def test_points_of_the_latency_panel_are_messages(watched: Prometheus, world: Troubles) -> None:
+def test_points_of_the_latency_panel_are_messages(watched: Prometheus, world: World) -> None:
     def exemplars() -> list[str]:
         now_s = time.time()
         bounds = {"start": str(now_s - 60), "end": str(now_s)}
@@ -72,10 +73,10 @@ def test_points_of_the_latency_panel_are_messages(watched: Prometheus, world: Tr
     assert all(int(number) > 0 for number in ids)
 
 
-def test_a_broker_that_dies_is_told(watched: Prometheus, world: Troubles) -> None:
+def test_a_broker_that_dies_is_told(watched: Prometheus, world: World) -> None:
     wanted = {("ArtemisDown", watched.targets["full"])}
     assert not [one for one in watched.query('ALERTS{alertname="ArtemisDown"}') if one["alertstate"] == "firing"]
-    world.full.kill()
+    world["full"].kill()
     eventually(
         "ArtemisDown",
         lambda: {(one["alertname"], one["instance"]) for one in watched.query('ALERTS{alertname="ArtemisDown"}')},

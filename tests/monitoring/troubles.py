@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tests.kit.certificates import DAY, Authority
 from tests.kit.client import Closed, StompSocket, connected
-from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess
+from tests.kit.http import ask
+from tests.kit.meanwhile import meanwhile
+from tests.kit.process import HTTP, STOMP, BrokerProcess, started
 from tests.kit.small_disk import free_bytes
 from tests.kit.tls import uri
 from tests.kit.users import give_user
@@ -99,77 +98,44 @@ _BRIDGES = """\
 """To a broker that is not there, and to an address to which nobody may send."""
 
 
+@contextmanager
+def troubles(folder: Path) -> Iterator[dict[str, BrokerProcess]]:
+    """The brokers under load, until the end: ``busy`` is used in every wrong way, ``slow`` has a slow disk and a bad
+    certificate, ``full`` a full disk, a broken edit of its file, and somebody who guesses passwords.
+    """
+    folders = {name: folder / name for name in ("busy", "slow", "full")}
+    for made in folders.values():
+        made.mkdir()
+    late = folders["slow"] / "late"
+    late.mkdir()
+    (late / "sitecustomize.py").write_text(_LATE_SYNCS)
+    Authority().issue("soon gone", until=DAY).pem(folders["slow"] / "broker.pem")
+    give_user(folders["full"], "ann", "ann's secret")
+    open_to_all = "<security-enabled>false</security-enabled>"
+    # As if the disk had two gibibytes left: then what is written here in seconds fills it within hours.
+    kept_bytes = max(free_bytes(folder) - 2 * GIBIBYTE, 1)
+    tls = {"tls": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")}
+    with ExitStack() as opened:
+        slow_environment = {**os.environ, "PYTHONPATH": str(late)}
+        slow = opened.enter_context(_started(folders["slow"], open_to_all, tls, slow_environment))
+        nearly_full = f"{open_to_all}<min-disk-free>{kept_bytes}</min-disk-free>"
+        busy = opened.enter_context(_started(folders["busy"], nearly_full + _BRIDGES.format(port=slow.port)))
+        full = opened.enter_context(_started(folders["full"], "<max-disk-usage>1</max-disk-usage>"))
+        opened.enter_context(_load(busy, slow, full))
+        (folders["slow"] / "broker.pem").write_text("no certificate")
+        (folders["full"] / "broker.xml").write_text("no configuration")
+        yield {"busy": busy, "slow": slow, "full": full}
+
+
 def _started(
-    opened: ExitStack,
-    folder: Path,
-    name: str,
-    core: str,
-    acceptors: dict[str, str] | None = None,
-    environment: dict[str, str] | None = None,
-) -> BrokerProcess:
-    """A broker with a journal; its process is gone when the stack is closed."""
-    folder.mkdir(exist_ok=True)
+    folder: Path, core: str, acceptors: dict[str, str] | None = None, environment: dict[str, str] | None = None
+) -> AbstractContextManager[BrokerProcess]:
+    """A broker with a journal, called as its folder."""
     uris = {"stomp": STOMP, "http": HTTP, **(acceptors or {})}
     lines = "\n".join(f'      <acceptor name="{key}">{text}</acceptor>' for key, text in uris.items())
     file = folder / "broker.xml"
-    file.write_text(_CONFIGURATION.format(name=name, folder=folder, core=core, acceptors=lines), "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log", environment=environment)
-    opened.callback(broker.kill)
-    return broker
-
-
-@dataclass
-class Troubles:
-    """``busy`` is used in every wrong way, ``slow`` has a slow disk and a bad certificate, ``full`` a full disk, a
-    broken edit of its file, and somebody who guesses passwords.
-    """
-
-    busy: BrokerProcess
-    slow: BrokerProcess
-    full: BrokerProcess
-
-    @property
-    def targets(self) -> dict[str, int]:
-        """The HTTP ports by broker."""
-        return {name: getattr(self, name).ports["http"] for name in ("busy", "slow", "full")}
-
-
-@contextmanager
-def troubles(folder: Path) -> Iterator[Troubles]:
-    """The brokers under load, until the end."""
-    authority = Authority()
-    slow_folder, full_folder = folder / "slow", folder / "full"
-    slow_folder.mkdir()
-    full_folder.mkdir()
-    authority.issue("soon gone", until=DAY).pem(slow_folder / "broker.pem")
-    (slow_folder / "late").mkdir()
-    (slow_folder / "late" / "sitecustomize.py").write_text(_LATE_SYNCS)
-    give_user(full_folder, "ann", "ann's secret")
-    # As if the disk had two gibibytes left: then what is written here in seconds fills it within hours.
-    nearly_full = f"<security-enabled>false</security-enabled><min-disk-free>{_kept_bytes(folder)}</min-disk-free>"
-    with ExitStack() as opened:
-        slow = _started(
-            opened,
-            slow_folder,
-            "slow",
-            "<security-enabled>false</security-enabled>",
-            {"tls": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")},
-            {**os.environ, "PYTHONPATH": str(slow_folder / "late")},
-        )
-        slow.await_ready()
-        bridges = _BRIDGES.format(port=slow.port)
-        busy = _started(opened, folder / "busy", "busy", nearly_full + bridges)
-        full = _started(opened, full_folder, "full", "<max-disk-usage>1</max-disk-usage>")
-        for broker in (busy, slow, full):
-            broker.await_ready()
-        opened.enter_context(_load(busy, slow, full))
-        (slow_folder / "broker.pem").write_text("no certificate")
-        (full_folder / "broker.xml").write_text("no configuration")
-        yield Troubles(busy, slow, full)
-
-
-def _kept_bytes(folder: Path) -> int:
-    return max(free_bytes(folder) - 2 * GIBIBYTE, 1)
+    file.write_text(_CONFIGURATION.format(name=folder.name, folder=folder, core=core, acceptors=lines), "utf-8")
+    return started(file, environment=environment)
 
 
 @contextmanager
@@ -179,7 +145,9 @@ def _load(busy: BrokerProcess, slow: BrokerProcess, full: BrokerProcess) -> Iter
         holder, blocked, reader, killer, worker, sender, slow_sender = (
             opened.enter_context(connected(port)) for port in (*[busy.port] * 6, slow.port)
         )
-        _set_cursor(busy)
+        # A reader of the log that has read nothing and does not move.
+        headers = {"Content_Type": "application/json"}
+        assert ask(busy.ports["http"], "PUT", "/log/cursors/reader", {"lsn": 0}, **headers).status == 201
         holder.subscribe("held", consumer_window_size=1)
         holder.subscribe("ring", id="2", consumer_window_size=1)
         reader.subscribe("read", ack="auto")
@@ -207,9 +175,6 @@ def _load(busy: BrokerProcess, slow: BrokerProcess, full: BrokerProcess) -> Iter
             killer.ask("SEND", {"destination": "deadly"})
             killer.send("NACK", {"id": killer.message().header("ack")})
 
-        def come_and_go() -> None:
-            connected(busy.port).close()
-
         def guess() -> None:
             with suppress(OSError, Closed), StompSocket(full.port) as guesser:  # this broker may be killed
                 guesser.send("CONNECT", {"accept-version": "1.2", "host": "b", "login": "ann", "passcode": "guess"})
@@ -219,38 +184,7 @@ def _load(busy: BrokerProcess, slow: BrokerProcess, full: BrokerProcess) -> Iter
             for _ in range(10):  # one after the other: the broker has hardly time for a scrape
                 slow_sender.ask("SEND", {"destination": "stored", "persistent": "true"})
 
-        with _repeating(send, work, die, come_and_go, guess, store_slowly):
+        with ExitStack() as repeated:
+            for step in (send, work, die, lambda: connected(busy.port).close(), guess, store_slowly):
+                repeated.enter_context(meanwhile(step, pause_s=STEP_S))
             yield
-
-
-@contextmanager
-def _repeating(*steps: Callable[[], None]) -> Iterator[None]:
-    """Carries out each step again and again, in threads of their own; none may fail."""
-    ended = threading.Event()
-    failures: list[BaseException] = []
-
-    def repeat(step: Callable[[], None]) -> None:
-        try:
-            while not ended.wait(STEP_S):
-                step()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=repeat, args=(step,)) for step in steps]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-    assert not failures, failures
-
-
-def _set_cursor(broker: BrokerProcess) -> None:
-    """A reader of the log that has read nothing and does not move."""
-    url = f"http://{LOOPBACK}:{broker.ports['http']}/log/cursors/reader"
-    request = urllib.request.Request(url, b'{"lsn": 0}', {"Content-Type": "application/json"}, method="PUT")
-    with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-        assert answer.status == 201

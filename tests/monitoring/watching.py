@@ -6,6 +6,7 @@ import json
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,12 @@ _JOB = """\
 """
 
 
+@dataclass(frozen=True)
 class Prometheus:
     """Answers queries. ``targets`` are the instances that it scrapes, by name of the broker."""
 
-    def __init__(self, server: Server, targets: Mapping[str, str]) -> None:
-        self.server = server
-        self.targets = targets
+    server: Server
+    targets: Mapping[str, str]
 
     def get(self, path: str, **parameters: str) -> Any:
         """What the API says under this path."""
