@@ -28,10 +28,8 @@ World = dict[str, BrokerProcess]
 
 @pytest.fixture(scope="module")
 def watched(prometheus: str, world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    folder, ports = (
-        tmp_path_factory.mktemp("prometheus") / "server",
-        {name: one.ports["http"] for name, one in world.items()},
-    )
+    folder = tmp_path_factory.mktemp("prometheus") / "server"
+    ports = {name: broker.ports["http"] for name, broker in world.items()}
     with prometheus_of(prometheus, folder, shortened_rules(RULES), ports, {"slow": "2s"}) as server:
         yield server
 

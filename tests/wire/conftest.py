@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final
 
 import pytest
 
@@ -22,36 +22,26 @@ IN_PARTS: Final = ("test_byte_by_byte", "test_divided_in_two")
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is about one turn is no test of tiny ones; of the others a run takes some."""
-    plays = {item: path for item in items if (path := _played_in_tiny_turns(item)) is not None}
     seed: int = config.option.seed
-    dropped = {item for item, path in plays.items() if path.stem in ABOUT_ONE_TURN}
-    if len(plays) >= MANY:
-        dropped |= {item for item in plays if not is_in_the_third(item.nodeid, seed)}
-        dropped |= {item for item in items if not _is_its_version_drawn(item, seed)}
+    plays = [item for item in items if isinstance(item, pytest.Function) and _is_play(item)]
+    given: dict[pytest.Function, dict[str, Any]] = {item: item.callspec.params for item in plays}
+    tiny = [item for item, those in given.items() if those["turns_of_any_size"] == "tiny turns"]
+    dropped: set[pytest.Item] = {item for item in tiny if given[item]["path"].stem in ABOUT_ONE_TURN}
+    if len(tiny) >= MANY:
+        dropped |= {item for item in tiny if not is_in_the_third(item.nodeid, seed)}
+        for item, those in given.items():
+            versions, name = read_transcript(those["path"]).versions, those["path"].name
+            drawn = versions[zlib.crc32(f"{seed}:{name}".encode()) % len(versions)]
+            if item.originalname in IN_PARTS and those["version"] != drawn:
+                dropped.add(item)
     if dropped:
         items[:] = [item for item in items if item not in dropped]
         config.hook.pytest_deselected(items=list(dropped))
 
 
-def _is_its_version_drawn(item: pytest.Item, seed: int) -> bool:
-    """Is this the version in which the run plays the transcript in parts? Other tests are always taken."""
-    given = _parameters(item)
-    if getattr(item, "originalname", None) not in IN_PARTS or "version" not in given:
-        return True
-    path = cast(Path, given["path"])
-    versions = read_transcript(path).versions
-    return bool(given["version"] == versions[zlib.crc32(f"{seed}:{path.name}".encode()) % len(versions)])
-
-
-def _parameters(item: pytest.Item) -> dict[str, object]:
-    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-
-
-def _played_in_tiny_turns(item: pytest.Item) -> Path | None:
-    """The transcript that a test plays with tiny turns; None for any other test."""
-    given = _parameters(item)
-    path = given.get("path")
-    return path if given.get("turns_of_any_size") == "tiny turns" and isinstance(path, Path) else None
+def _is_play(item: pytest.Function) -> bool:
+    """Does this test play a transcript?"""
+    return hasattr(item, "callspec") and isinstance(item.callspec.params.get("path"), Path)
 
 
 @pytest.fixture(params=["whole turns", "tiny turns"], autouse=True)

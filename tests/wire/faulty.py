@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
-from unittest.mock import DEFAULT, Mock
+from unittest.mock import DEFAULT, Mock, patch
 
 from tests.kit.fake_loop import FakeTransport
 from tests.kit.frames import ServerStream
@@ -46,6 +46,18 @@ class FaultyClient(Client):
         if error is not None:
             raise error
         return ("10.0.0.7", 4711) if arguments == ("peername",) else DEFAULT
+
+
+def breaking(owner: type, name: str, when: Callable[..., bool]) -> Any:
+    """A patch: a method raises in the calls that are given, and does what it does in all others."""
+    original = getattr(owner, name)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if when(*arguments):
+            raise ValueError("broken")
+        return original(*arguments, **named)
+
+    return patch.object(owner, name, call)
 
 
 def named(errors: Mapping[str, BaseException]) -> Fails:

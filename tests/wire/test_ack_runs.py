@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 
-from artemis_py.core.consumer import Consumer
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.stomp.wire.frames import ACK_RECEIPT_BYTES_MAX, Limits
 from tests.kit.in_process import InProcessBroker, configuration
@@ -109,19 +108,12 @@ def test_a_run_does_what_its_acks_do_alone(run: str, receipts: str) -> None:
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("receipts", ["no receipts", "receipts behind", "some receipts"])
-def test_a_run_is_settled_together(monkeypatch: pytest.MonkeyPatch, receipts: str) -> None:
+def test_a_run_is_settled_together(receipts: str) -> None:
     """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
     reader = Reader()
-    asked: list[int] = []
-    settle = Queue.acknowledge
-
-    def watched(queue: Queue, consumer: Consumer, entries: list[Entry]) -> None:
-        asked.append(len(entries))
-        settle(queue, consumer, entries)
-
-    monkeypatch.setattr(Queue, "acknowledge", watched)
-    reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "", receipts)))
-    assert asked == [4]
+    with patch.object(Queue, "acknowledge", autospec=True, side_effect=Queue.acknowledge) as asked:
+        reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "", receipts)))
+    assert [len(call.args[2]) for call in asked.call_args_list] == [4]
 
 
 def test_only_limits_that_every_ack_keeps_allow_the_short_way() -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
 from tests.kit.in_process import InProcessBroker, configuration
+from tests.wire.faulty import breaking
 
 COUNT = 300
 
@@ -64,24 +64,15 @@ def test_the_receipt_comes_when_all_have_it_and_others_are_served(
 
 
 @pytest.mark.interpreted
-def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(
-    world: InProcessBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_come_in_runs_again_when_a_large_one_is_in_its_places(world: InProcessBroker) -> None:
     world.client("sender").frame("SEND", "destination:/topic/t", body="x")
     world.settle()
     for number in range(COUNT):
         world.client("readers").send(f"UNSUBSCRIBE\nid:{number}\n\n\0".encode())
-    sizes: list[int] = []
-    publish = Publisher.publish
-
-    def watched(admission: Publisher, batch: Batch, *, admitted: bool = False) -> int:
-        sizes.append(len(batch.messages))
-        return publish(admission, batch, admitted=admitted)
-
-    monkeypatch.setattr(Publisher, "publish", watched)
-    world.client("sender").send(b"SEND\ndestination:/topic/t\n\ny\0" * 8)
-    world.settle()
-    assert sizes == [8]
+    with patch.object(Publisher, "publish", autospec=True, side_effect=Publisher.publish) as asked:
+        world.client("sender").send(b"SEND\ndestination:/topic/t\n\ny\0" * 8)
+        world.settle()
+    assert [len(call.args[1].messages) for call in asked.call_args_list] == [8]
 
 
 @pytest.mark.interpreted
@@ -156,17 +147,10 @@ def test_a_sender_that_leaves_has_published_all_the_same(world: InProcessBroker)
 
 
 @pytest.mark.interpreted
-def test_an_internal_error_is_told_to_the_sender(world: InProcessBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_told_to_the_sender(world: InProcessBroker) -> None:
     queue = next(queue for queue in world.broker.queues.values() if queue.address.name == "t")
-    arrive = Arrivals.arrive
-
-    def breaks(arrivals: Arrivals, *rest: Any) -> None:
-        if arrivals is queue.arrivals:
-            raise RuntimeError("a bug")
-        arrive(arrivals, *rest)
-
-    monkeypatch.setattr(Arrivals, "arrive", breaks)
-    world.client("sender").frame("SEND", "destination:/topic/t", "persistent:true", "receipt:r", body="x")
+    with breaking(Arrivals, "arrive", lambda arrivals, *_: arrivals is queue.arrivals):
+        world.client("sender").frame("SEND", "destination:/topic/t", "persistent:true", "receipt:r", body="x")
     ((command, _),) = _frames(world, "sender")
     assert command == "ERROR"
     assert _frames(world, "readers") == [("MESSAGE", "x")] * (COUNT - 1)

@@ -18,7 +18,7 @@ from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.kit.in_process import Client
-from tests.wire.faulty import CALLS, Fails, FaultyClient, named
+from tests.wire.faulty import CALLS, Fails, FaultyClient, breaking, named
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
@@ -231,25 +231,17 @@ def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
         (Subscriptions, "make_room_for"),
     ],
 )
-def test_a_session_that_breaks_off_harms_nobody_else(
-    part: type[Session | Subscriptions], step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_breaks_off_harms_nobody_else(part: type[Session | Subscriptions], step: str) -> None:
     world = IsolationWorld()
     victim = FaultyClient(world)
-    original = getattr(part, step)
-
-    def breaks_off(one: Session | Subscriptions, *arguments: object, **named: object) -> object:
-        session = victim.connection.session
-        if one in (session, session.subscriptions) and session.is_open | (step == "_leave"):
-            raise ValueError("broken")
-        return original(one, *arguments, **named)
-
-    monkeypatch.setattr(part, step, breaks_off)
-    if step == "unblock":
-        waits_for_room(world, victim)
-    else:
-        leaves_politely(world, victim)
-    world.check_bystanders()
+    session = victim.connection.session
+    parts = (session, session.subscriptions)
+    with breaking(part, step, lambda one, *_: one in parts and session.is_open | (step == "_leave")):
+        if step == "unblock":
+            waits_for_room(world, victim)
+        else:
+            leaves_politely(world, victim)
+        world.check_bystanders()
     assert sum(world.stats.faults.counts.values())
     assert victim.connection not in world.stats.connections
 
@@ -272,24 +264,16 @@ def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.Mon
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("step", ["dispatch", "detach", "expire_due"])
-def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str) -> None:
     world = IsolationWorld()
     victim = world.subscribed("victim")
-    original = getattr(Queue, step)
-
-    def breaks_off(queue: Queue, *arguments: object, **named: object) -> object:
-        if queue.name == "q":
-            raise ValueError("broken order")
-        return original(queue, *arguments, **named)
-
-    monkeypatch.setattr(Queue, step, breaks_off)
-    world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0")
-    victim.drop()
-    world.advance(60_000)
-    world.check_bystanders()
+    with breaking(Queue, step, lambda queue, *_: queue.name == "q"):
+        world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0")
+        victim.drop()
+        world.advance(60_000)
+        world.check_bystanders()
     assert world.queue("q").gate.paused
     assert world.broker.events.counts["ART-1005"] >= 1
-    monkeypatch.undo()
     world.broker.queue_operations.resume("q")
     heir = world.subscribed("heir", "auto")
     assert step == "detach" or [one.body for one in heir.collect() if one.command == "MESSAGE"] == [b"mine"]

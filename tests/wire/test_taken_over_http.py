@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.memory import CONNECTIONS
-from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import NotFoundError
 from artemis_py.server.messages.take import HttpMessages, Requester, Taken, TakeOptions
 from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.stomp.service import StompService, Traffic
 from tests.kit.in_process import InProcessBroker, configuration, counted_names
+from tests.wire.faulty import breaking
 
 pytestmark = pytest.mark.wire
 
@@ -174,18 +173,11 @@ def test_many_leases_that_end_at_once_take_many_turns(world: World) -> None:
 
 
 @pytest.mark.interpreted
-def test_a_lease_that_fails_to_end_leaves_the_others_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_that_fails_to_end_leaves_the_others_alone(world: World) -> None:
     world.send(3)
     taken = [world.take(lease_s=4) for _ in range(3)]
-    release = Queue.release
-
-    def faulty(queue: Queue, consumer: Consumer, entries: list[Entry], **rest: Any) -> Any:
-        if entries[0].message.id == taken[1].message_id:
-            raise ValueError("no")
-        return release(queue, consumer, entries, **rest)
-
-    monkeypatch.setattr(Queue, "release", faulty)
-    world.advance(5_000)
+    with breaking(Queue, "release", lambda _, __, entries: entries[0].message.id == taken[1].message_id):
+        world.advance(5_000)
     assert (len(world.messages), world.taken.contents.ready_count) == (0, 2)
     assert world.turns.stats.faults.counts["take"] == 1
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 VERSIONS = ("1.0", "1.1", "1.2")
@@ -70,12 +70,6 @@ class Transcript:
     steps: tuple[Step, ...]
 
 
-@dataclass
-class _Head:
-    values: dict[str, str] = field(default_factory=dict)
-    core: list[str] = field(default_factory=list)
-
-
 @functools.cache
 def read_transcript(path: Path) -> Transcript:
     """Read a file. Raises ValueError for one that is not well formed."""
@@ -83,34 +77,26 @@ def read_transcript(path: Path) -> Transcript:
     if "---" not in lines:
         raise ValueError(f"{path.name} has no line --- between head and steps")
     divider = lines.index("---")
-    head = _read_head(path, lines[:divider])
-    versions = tuple(head.values.get("versions", "1.2").split())
+    core_at = lines.index("config:") if "config:" in lines[:divider] else divider
+    head: dict[str, str] = {}
+    for line in lines[:core_at]:
+        key, colon, value = line.partition(":")
+        if colon and key in ("title", "versions", "acceptor", "splits"):
+            head[key] = value.strip()
+        elif line and not line.startswith("#"):
+            raise ValueError(f"{path.name}: no such line in a head: {line!r}")
+    versions = tuple(head.get("versions", "1.2").split())
     if not versions or not set(versions) <= set(VERSIONS):
         raise ValueError(f"{path.name}: versions must be some of {VERSIONS}, not {versions}")
     return Transcript(
         path,
-        head.values.get("title", ""),
+        head.get("title", ""),
         versions,
-        head.values.get("acceptor", ""),
-        "\n".join(head.core),
-        head.values.get("splits", "some"),
+        head.get("acceptor", ""),
+        "\n".join(lines[core_at + 1 : divider]),
+        head.get("splits", "some"),
         tuple(_read_steps(lines[divider + 1 :], divider + 2)),
     )
-
-
-def _read_head(path: Path, lines: list[str]) -> _Head:
-    head = _Head()
-    in_core = False
-    for line in lines:
-        if in_core and (line.startswith(" ") or not line):
-            head.core.append(line)
-        elif line and not line.startswith("#"):
-            key, colon, value = line.partition(":")
-            if not colon or key not in ("title", "versions", "acceptor", "splits", "config"):
-                raise ValueError(f"{path.name}: no such line in a head: {line!r}")
-            in_core = key == "config"
-            head.values[key] = value.strip()
-    return head
 
 
 def _read_steps(lines: list[str], first_number: int) -> list[Step]:
