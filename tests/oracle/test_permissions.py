@@ -16,6 +16,7 @@ import pytest
 from tests.kit.permitted import denied, setting
 from tests.kit.ports import free_port
 from tests.kit.process import eventually
+from tests.oracle import xml_parts as xml
 from tests.oracle.artemis_broker import START_S, java_command
 from tests.oracle.brokers import running
 from tests.oracle.client import connected
@@ -63,17 +64,12 @@ SECURITY = (
 )
 
 
-def _queues(address: str, *queues: str) -> str:
-    inside = "".join(f'<queue name="{name}"/>' for name in queues)
-    return f'<address name="{address}"><anycast>{inside}</anycast></address>'
-
-
 _TOPICS = ("s", "c", "n", "cn", "cnx", "d", "cd", "cdx")
+_OWN_QUEUES = ("s.any", "s.div", "secret", "c.any", "old", "older", "w.any", "w.any.deep", "m.any")
+_QUEUES = {"s.bare": (), "f.x": ("x1", "x2"), "f.y": ("y1", "y2"), "f.z": ("z1",), "c.other": ("c.inner",)}
 _ADDRESSES = (
-    _queues("s.any", "s.any"), _queues("s.bare"), _queues("s.div", "s.div"), _queues("secret", "secret"),
-    _queues("c.any", "c.any"), _queues("f.x", "x1", "x2"), _queues("f.y", "y1", "y2"), _queues("f.z", "z1"),
-    _queues("old", "old"), _queues("older", "older"), _queues("w.any", "w.any"), _queues("w.any.deep", "w.any.deep"),
-    _queues("m.any", "m.any"), _queues("c.other", "c.inner"),
+    *map(xml.anycast, _OWN_QUEUES),
+    *(xml.address(name, anycast=tuple(map(xml.queue, queues))) for name, queues in _QUEUES.items()),
     *(f'<address name="{kind}.multi"><multicast/></address>' for kind in _TOPICS),
     '<address name="cnx.made"><multicast/></address>',
 )  # fmt: skip

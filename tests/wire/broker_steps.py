@@ -54,25 +54,20 @@ def settle(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     stage.world.settle()
 
 
-def is_open(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for name in words:
-        assert not stage.world.client(name).is_closed, f"{name} is closed"
-        assert stage.world.client(name).connection.session.is_open, f"{name} has no session"
+def are(**wanted: object) -> StepFunction:
+    """A step in which clients are found in this state."""
 
+    def look(stage: TranscriptRun, words: Words, headers: Headers) -> None:
+        for name in words:
+            client = stage.world.client(name)
+            connection = client.connection
+            state = {
+                "closed": client.is_closed, "session": connection.session.is_open, "reading": client.transport.reading,
+                "blocked": connection.session.blocked_by is not None, "state": connection.state,
+            }  # fmt: skip
+            equal({key: state[key] for key in wanted}, wanted, name)
 
-def blocked(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for name in words:
-        client = stage.world.client(name)
-        assert client.connection.session.blocked_by is not None, f"{name} is not blocked"
-        assert client.connection.state == "blocked", f"{name} is {client.connection.state}"
-        assert not client.transport.reading, f"the broker still reads from {name}"
-
-
-def flowing(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    for name in words:
-        client = stage.world.client(name)
-        assert client.connection.session.blocked_by is None, f"{name} is blocked"
-        assert client.transport.reading, f"the broker does not read from {name}"
+    return look
 
 
 def counts(stage: TranscriptRun, words: Words, headers: Headers) -> None:
@@ -117,16 +112,16 @@ BROKER_STEPS: dict[str, StepFunction] = {
     "beat-and-stay-alive": lambda stage, words, _: (stage.write(words[0], b"\n"), alive(stage, words, [])),
     "beat-and-wait": lambda stage, words, _: (stage.write(words[0], b"\n"), stage.world.advance(int(words[1]))),
     "beats": beats,
-    "blocked": blocked,
-    "closed": lambda stage, words, _: [equal(stage.world.client(name).is_closed, True, name) for name in words],
+    "blocked": are(blocked=True, state="blocked", reading=False),
+    "closed": are(closed=True),
     "consumers": lambda stage, words, _: equal(stage.world.queue(words[0]).consumer_count, int(words[1]), "consumers"),
     "counts": counts,
     "drop": each(Client.drop.__name__),
     "eof": each(Client.half_close.__name__),
-    "flowing": flowing,
+    "flowing": are(blocked=False, reading=True),
     "no-address": lambda stage, words, _: equal(words[0] in stage.world.broker.addresses, False, "there"),
     "no-queue": lambda stage, words, _: equal(words[0] in stage.world.broker.queues, False, "there"),
-    "open": is_open,
+    "open": are(closed=False, session=True),
     "pause": lambda stage, words, _: stage.world.queue(words[0]).pause(),
     "purge": lambda stage, words, _: (
         stage.world.queue(words[0]).purge(PURGED, stage.world.now_ms), settle(stage, [], []),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-
 import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
@@ -43,14 +40,6 @@ CAUSES: dict[str, list[str | int]] = {
 causes = pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES.keys())
 
 
-@pytest.fixture
-def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Makes futures, and does not run."""
-    loop = asyncio.new_event_loop()
-    yield loop
-    loop.close()
-
-
 def carry_out(world: InProcessBroker, cause: list[str | int]) -> None:
     """Another client brings it about."""
     client, now_ms = world.client("other").greet(), world.now_ms
@@ -61,9 +50,11 @@ def carry_out(world: InProcessBroker, cause: list[str | int]) -> None:
             client.send(step.format(now=now_ms, past=now_ms - 1, soon=now_ms + 300).encode())
 
 
-def begin(world: InProcessBroker, loop: asyncio.AbstractEventLoop, work: AnySteps) -> None:
+def begin(world: InProcessBroker, work: AnySteps) -> None:
     """Have an operator's work carried out."""
-    world.turns.calls = OperatorRequests(loop, world.broker.clock, world.turns.schedule, lambda call: call())
+    world.turns.calls = OperatorRequests(
+        world.loop.as_loop(), world.broker.clock, world.turns.schedule, lambda call: call()
+    )
     world.turns.calls.begin(work, changes=True)
     world.settle()
 
@@ -92,7 +83,7 @@ def test_a_handshake_keeps_its_time(cause: list[str | int]) -> None:
 
 
 @causes
-def test_an_operators_work_keeps_its_time(cause: list[str | int], loop: asyncio.AbstractEventLoop) -> None:
+def test_an_operators_work_keeps_its_time(cause: list[str | int]) -> None:
     world = InProcessBroker(configuration(CORE))
     woken_ms: list[int] = []
 
@@ -101,14 +92,14 @@ def test_an_operators_work_keeps_its_time(cause: list[str | int], loop: asyncio.
         woken_ms.append(world.now_ms)
 
     due_ms = world.now_ms + 1000
-    begin(world, loop, work())
+    begin(world, work())
     carry_out(world, cause)
     world.advance(2000)
     assert woken_ms == [due_ms]
 
 
 @pytest.mark.parametrize("step_ms", [HOUR_MS, -HOUR_MS])
-def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int, loop: asyncio.AbstractEventLoop) -> None:
+def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int) -> None:
     """A login or an operator's work reads the clock, too, and may notice it first."""
     world = InProcessBroker(configuration(CORE))
     client = world.client("beating").greet("heart-beat:1000,1000")
@@ -120,7 +111,7 @@ def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int, lo
         world.broker.clock.set_ahead(world.broker.clock.shift_ms + step_ms)
         yield None
 
-    begin(world, loop, work())
+    begin(world, work())
     world.advance(1900)
     assert not client.is_closed, "cut off by the step"
     assert not gate.is_open

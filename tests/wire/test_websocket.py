@@ -11,7 +11,6 @@ import pytest
 
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.server.websocket.websocket import PING_MS, SHARED_BYTES_MAX, WebSocket
-from tests.kit.frames import ServerFrame
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.kit.web_client import BinaryWebClient, WebClient
 from tests.kit.web_frames import BINARY, CLOSE, CONTINUATION, PING, RSV1, TEXT, WebStream, frame, request
@@ -46,11 +45,6 @@ def subscribed(
     client = greeted(world, make, name, *headers)
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\nconsumer-window-size:-1\n\n\0")
     return client
-
-
-def text(frames: list[ServerFrame]) -> str:
-    """Commands and messages."""
-    return " ".join(f"{one.command} {one.header('message') or ''}".strip() for one in frames)
 
 
 # ---- the beginning ---------------------------------------------------------------------------------
@@ -100,7 +94,7 @@ def test_no_connect() -> None:
     world = world_with("handshakeTimeout=1000")
     client = WebClient(world)
     world.advance(1001)
-    assert "No CONNECT frame within 1000 ms" in text(client.collect())
+    assert "No CONNECT frame within 1000 ms" in client.heard()[0].text
     assert client.web.closed is not None
     assert client.web.closed[0] == 1008
 
@@ -410,7 +404,7 @@ def test_a_message_without_an_end_is_limited_as_any_body() -> None:
             break
         client.send_wire(frame(CONTINUATION, b"x" * 10000, fin=False))
     assert client.web is not None
-    assert "maxBodyBytes" in text(client.heard())
+    assert "maxBodyBytes" in client.heard()[0].text
     assert client.web.closed is not None
     assert client.web.closed[0] == 1009
 

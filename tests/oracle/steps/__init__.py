@@ -24,7 +24,7 @@ from tests.oracle.steps.frames import (
     unsubscribe,
 )
 from tests.oracle.steps.messages import AnyOrder, Messages, Nothing, messages
-from tests.oracle.steps.operations import ManySenders, PassTime, Pause, Resize
+from tests.oracle.steps.operations import ManySenders, PassTime, Pause, Resize, Resume
 
 __all__ = [
     "ONE_BY_ONE",
@@ -50,6 +50,7 @@ __all__ = [
     "Refused",
     "Request",
     "Resize",
+    "Resume",
     "Routed",
     "Silent",
     "StaysOpen",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from tests.oracle.client import Client
 from tests.oracle.scenario_run import ScenarioRun
@@ -12,25 +13,18 @@ from tests.oracle.steps.base import Step
 
 
 @dataclass(frozen=True)
-class Pause(Step):
-    """Stops dispatch from a queue, or starts it again."""
+class Operate(Step):
+    """An operation on a queue: dispatch stops or starts again, or a ring gets another size while it runs."""
 
+    operation: str
     queue: str
-    paused: bool = True
+    ring_size: int | None = None
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.broker.operate("pause" if self.paused else "resume", self.queue)
+        stage.broker.operate(self.operation, self.queue, *([] if self.ring_size is None else [self.ring_size]))
 
 
-@dataclass(frozen=True)
-class Resize(Step):
-    """Changes the size of a ring while it runs."""
-
-    queue: str
-    ring_size: int
-
-    def play(self, stage: ScenarioRun) -> None:
-        stage.broker.operate("resize", self.queue, self.ring_size)
+Pause, Resume, Resize = (partial(Operate, operation) for operation in ("pause", "resume", "resize"))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from tests.oracle.steps import (
     Pause,
     Refused,
     Resize,
+    Resume,
     Step,
     abort,
     ack,
@@ -287,7 +288,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "a paused queue is a ring all the same",
         Pause("ring.20"), subscribe("ring.20", who="d"),
         anycast("ring.20", *"ABCDE"), Counts("ring.20", 3, 0, 0, 2),
-        Pause("ring.20", paused=False), messages("C", "D", "E", who="d"), Counts("ring.20", 3, 3, 0, 2),
+        Resume("ring.20"), messages("C", "D", "E", who="d"), Counts("ring.20", 3, 3, 0, 2),
     ),
     Scenario(
         "ring_21",
