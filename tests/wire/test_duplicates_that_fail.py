@@ -18,7 +18,7 @@ SEND = b"SEND\ndestination:/queue/q\npersistent:%b\n_AMQ_DUPL_ID:1\nreceipt:r\n\
 def test_the_id_of_a_message_that_nobody_has_is_forgotten(persistent: bytes) -> None:
     world = InProcessBroker(configuration())
     for name in ("a", "b"):
-        world.client(name).send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+        world.client(name).greet()
 
     with patch.object(Arrivals, "arrive", side_effect=RuntimeError("a step that fails")):
         world.client("a").send(SEND % persistent)

@@ -13,22 +13,23 @@ from tests.kit.in_process import InProcessBroker, configuration
 from tests.wire.faulty import breaking
 
 COUNT = 300
-
+DIVERT = """<diverts><divert name="d"><address>source</address><forwarding-address>t</forwarding-address></divert>
+</diverts>"""
 
 pytestmark = pytest.mark.parametrize("turns_of_any_size", ["whole turns"], indirect=True)
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
-    """A topic with hundreds of subscriptions, each with a consumer, and turns that cannot serve so many."""
+def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
+    """A topic with hundreds of subscriptions, each with a consumer, and turns that cannot serve so many. A test may add
+    to the core.
+    """
     monkeypatch.setattr(turns, "TURN_UNITS", 100)
-    world = InProcessBroker(configuration(acceptor="maxSubscriptions=1000"))
+    world = InProcessBroker(configuration(getattr(request, "param", ""), "maxSubscriptions=1000"))
     for name in ("sender", "other", "readers"):
-        world.client(name).send(b"CONNECT\naccept-version:1.2\n\n\0")
+        world.client(name).greet()
     for number in range(COUNT):
-        world.client("readers").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\n\n\0".encode())
-    for name in ("sender", "other", "readers"):
-        _frames(world, name)
+        world.client("readers").frame("SUBSCRIBE", f"id:{number}", "destination:/topic/t")
     return world
 
 
@@ -111,28 +112,18 @@ def test_two_senders_take_turns_and_each_keeps_its_order(world: InProcessBroker)
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("world", [DIVERT], indirect=True, ids=["divert"])
 def test_what_a_divert_copies_is_waited_for(world: InProcessBroker) -> None:
-    diverted = InProcessBroker(
-        configuration(
-            '<diverts><divert name="d"><address>source</address><forwarding-address>t</forwarding-address></divert>'
-            "</diverts>",
-            "maxSubscriptions=1000",
-        )
-    )
-    for name in ("sender", "readers"):
-        diverted.client(name).send(b"CONNECT\naccept-version:1.2\n\n\0")
-    for number in range(COUNT):
-        diverted.client("readers").send(f"SUBSCRIBE\nid:{number}\ndestination:/topic/t\n\n\0".encode())
-    diverted.together = True
-    diverted.client("sender").frame("SEND", "destination:/topic/source", "receipt:r", body="x")
-    diverted.client("sender").frame("SEND", "destination:/queue/later", body="y")
-    diverted.turns.run()
-    assert _reached(diverted) < COUNT
-    assert "later" not in diverted.broker.queues
-    diverted.together = False
-    diverted.settle()
-    assert _reached(diverted) == COUNT
-    assert "later" in diverted.broker.queues
+    world.together = True
+    world.client("sender").frame("SEND", "destination:/topic/source", "receipt:r", body="x")
+    world.client("sender").frame("SEND", "destination:/queue/later", body="y")
+    world.turns.run()
+    assert _reached(world) < COUNT
+    assert "later" not in world.broker.queues
+    world.together = False
+    world.settle()
+    assert _reached(world) == COUNT
+    assert "later" in world.broker.queues
 
 
 def test_a_sender_that_leaves_has_published_all_the_same(world: InProcessBroker) -> None:

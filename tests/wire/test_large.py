@@ -108,9 +108,7 @@ def test_what_is_in_a_file_is_not_in_memory() -> None:
 
 def test_without_a_limit_every_body_is_in_memory() -> None:
     world = InProcessBroker(configuration(CORE, "stompMinLargeMessageSize=-1"))
-    client = world.client("p")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-    client.send(sent(BODY))
+    world.client("p").greet().send(sent(BODY))
     assert files_of(world) == set()
     assert world.broker.memory_bytes > len(BODY)
 

@@ -70,7 +70,7 @@ def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
     world = InProcessBroker(configuration(), connect=recorded)
     world.turns.units = units
     for name in ("sender", "all", "red", "blue", "same"):
-        world.client(name).send(b"CONNECT\naccept-version:1.1\nhost:x\n\n\0")
+        world.client(name).greet(version="1.1")
     world.client("all").send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\n\n\0")
     for name, selector in (("red", b"color='red'"), ("blue", b"color <> 'red'"), ("same", b"color  =  'red'")):
         world.client(name).send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % selector)
@@ -92,8 +92,7 @@ def test_what_came_before_the_connection_broke_is_carried_out() -> None:
     """However little of it a turn may do."""
     world = InProcessBroker(configuration())
     world.turns.units = 1
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    client = world.client("a").greet()
     world.together = True
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
     client.drop()
@@ -107,8 +106,7 @@ def test_what_came_before_the_connection_broke_is_carried_out() -> None:
 def test_who_waits_for_its_turn_is_alive_and_not_blocked() -> None:
     """Its heart-beats are behind what is not carried out yet."""
     world = InProcessBroker(configuration())
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,0\n\n\0")
+    client = world.client("a").greet("heart-beat:1000,0")
     world.turns.units = 1
     world.together = True
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 50)
@@ -127,8 +125,7 @@ def test_who_waits_for_its_turn_is_alive_and_not_blocked() -> None:
 def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
     world = InProcessBroker(configuration(), connect=recorded)
     world.turns.units = 1
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    client = world.client("a").greet()
     world.together = True
     client.send(b"SEND\ndestination:/queue/q\nreceipt:r\n\nx\0" * 50)
     client.half_close()
@@ -141,8 +138,7 @@ def test_the_end_of_the_stream_comes_behind_what_was_sent() -> None:
 def test_little_is_kept_of_who_sends_more_than_is_carried_out() -> None:
     world = InProcessBroker(configuration())
     world.turns.units = 1
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    client = world.client("a").greet()
     world.together = True
     client.send(b"SEND\ndestination:/queue/q\n\nx\0" * 40_000)
     for _ in range(20):
@@ -163,8 +159,7 @@ def test_who_makes_destinations_pays_for_them(kind: str) -> None:
     """To make one takes as long as to send a few dozen messages, and a turn counts it so."""
     world = InProcessBroker(configuration())
     world.turns.units = 1000
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    client = world.client("a").greet()
     world.together = True
     client.send("".join(CREATING[kind].format(n=number) for number in range(200)).encode())
     made: list[int] = []
@@ -181,8 +176,7 @@ def test_looks_with_a_dear_selector_are_paid_for(what: str) -> None:
     """One look at a time: each costs more than a turn has. They all fell into one turn, which lasted seconds."""
     world = InProcessBroker(configuration())
     world.turns.units = TURN_UNITS
-    client = world.client("a")
-    client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
+    client = world.client("a").greet()
     group = "JMSXGroupID:g\n" if what == "grouped" else ""
     for number in range(20):
         frame = f"SEND\ndestination:/queue/q\n{group}number:{number}\nh:{'x' * 15_000}\n\n\0"
