@@ -34,7 +34,6 @@ CORE = """<addresses>
   </address-setting></address-settings>"""
 BEAT_MS = 1000
 BODY = b"x" * 400_000
-CONNECT = ("CONNECT", "accept-version:1.2", "host:x")
 
 
 class IsolationWorld(LargeBodiesBroker):
@@ -80,88 +79,65 @@ class IsolationWorld(LargeBodiesBroker):
         assert not taken, "a consumer of the victim is still there"
 
 
-Life = Callable[[IsolationWorld, FaultyClient], None]
+CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
+BEATING = CONNECT.replace(b"\n\n", b"\nheart-beat:%d,%d\n\n" % (BEAT_MS, BEAT_MS))
+SUBSCRIBE = b"SUBSCRIBE\nid:1\ndestination:/queue/%b\nack:auto\nconsumer-window-size:-1\n\n\0"
+MINE = b"SEND\ndestination:/queue/q\n\nmine\0"
+FOR_FULL = b"SEND\ndestination:/queue/full\n\nmine\0"
+DISCONNECT = b"DISCONNECT\n\n\0"
+FOR_BUSY = ("sender", b"SEND\ndestination:/queue/busy\n\n" + b"y" * 22_500 + b"\0")
+LARGE = ("sender", b"SEND\ndestination:/queue/q\ncontent-length:%d\n\n" % len(BODY) + BODY + b"\0")
+
+Life = list[bytes | tuple[str, bytes] | int | str]
+"""What a victim says, what a bystander says, the milliseconds that pass, and what the victim does if it still can."""
+LIVES: dict[str, Life] = {
+    # CONNECT, SEND, SUBSCRIBE, ACK, heart-beats, DISCONNECT, and the client closes
+    "leaves politely": [
+        BEATING, SUBSCRIBE.replace(b"auto", b"client") % b"q",
+        MINE.replace(b"\n\n", b"\nreceipt:1\n\n") + b"BEGIN\ntransaction:t\n\n\0",
+        BEAT_MS, MINE.replace(b"\n\n", b"\ntransaction:t\n\n"), b"DISCONNECT\nreceipt:bye\n\n\0", "close its side",
+    ],
+    # DISCONNECT without a receipt; the client never closes, the linger time ends it
+    "is cut off after DISCONNECT": [CONNECT, SUBSCRIBE % b"q" + MINE + DISCONNECT, 2 * LINGER_MS],
+    # heart-beats were agreed on and do not come
+    "falls silent": [BEATING, 20 * BEAT_MS],
+    # messages for it wait in the socket, it reads once, and then never again: it gets an ERROR and is cut off
+    "does not read": [
+        CONNECT, SUBSCRIBE % b"busy", "stall", *[FOR_BUSY] * 20, "read", "stall", *[FOR_BUSY] * 20, 3 * LINGER_MS,
+    ],
+    # one that comes out of a file, piece by piece, to a client that stops and goes on
+    "gets a large body": [
+        CONNECT, SUBSCRIBE % b"q", "stall", LARGE, "read", "read", "read", BEAT_MS, DISCONNECT, 2 * LINGER_MS,
+    ],
+    # a sender that a full address holds up, and that goes on when somebody has made room
+    "waits for room": [
+        CONNECT, *[FOR_FULL] * 4, ("reader", SUBSCRIBE.replace(b"id:1", b"id:2") % b"full"),
+        ("reader", b"UNSUBSCRIBE\nid:2\n\n\0"), b"DISCONNECT\nreceipt:bye\n\n\0", "drop",
+    ],
+}  # fmt: skip
 
 
-def leaves_politely(world: IsolationWorld, victim: FaultyClient) -> None:
-    """CONNECT, SEND, SUBSCRIBE, ACK, heart-beats, DISCONNECT, and the client closes."""
-    victim.frame(*CONNECT, f"heart-beat:{BEAT_MS},{BEAT_MS}")
-    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0")
-    victim.send(b"SEND\ndestination:/queue/q\nreceipt:1\n\nmine\0BEGIN\ntransaction:t\n\n\0")
-    world.advance(BEAT_MS)
-    victim.send(b"SEND\ndestination:/queue/q\ntransaction:t\n\nmine\0")
-    victim.send(b"DISCONNECT\nreceipt:bye\n\n\0")
-    if not victim.transport.lost:
-        victim.connection.eof_received()
-    world.settle()
-
-
-def is_cut_off_after_disconnect(world: IsolationWorld, victim: FaultyClient) -> None:
-    """DISCONNECT without a receipt; the client never closes, the linger time ends it."""
-    victim.frame(*CONNECT)
-    victim.send(
-        b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0SEND\ndestination:/queue/q\n\nmine\0DISCONNECT\n\n\0"
-    )
-    world.advance(2 * LINGER_MS)
-
-
-def falls_silent(world: IsolationWorld, victim: FaultyClient) -> None:
-    """Heart-beats were agreed on and do not come."""
-    victim.frame(*CONNECT, f"heart-beat:{BEAT_MS},{BEAT_MS}")
-    world.advance(20 * BEAT_MS)
-
-
-def does_not_read(world: IsolationWorld, victim: FaultyClient) -> None:
-    """Messages for it wait in the socket, it reads once, and then never again: it gets an ERROR and is cut off."""
-    victim.frame(*CONNECT)
-    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/busy\nack:auto\nconsumer-window-size:-1\n\n\0")
-    victim.stall()
-    for _ in range(20):
-        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 22_500 + b"\0")
-    if not victim.transport.lost:
-        victim.read_again()
-    victim.stall()
-    for _ in range(20):
-        world.sender.send(b"SEND\ndestination:/queue/busy\n\n" + b"y" * 22_500 + b"\0")
-    world.advance(3 * LINGER_MS)
-
-
-def gets_a_large_body(world: IsolationWorld, victim: FaultyClient) -> None:
-    """One that comes out of a file, piece by piece, to a client that stops and goes on."""
-    victim.frame(*CONNECT)
-    victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\nconsumer-window-size:-1\n\n\0")
-    victim.stall()
-    world.sender.send(b"SEND\ndestination:/queue/q\ncontent-length:%d\n\n" % len(BODY) + BODY + b"\0")
-    for _ in range(3):
-        if not victim.transport.lost:
-            victim.read_again()
-    world.advance(BEAT_MS)
-    victim.send(b"DISCONNECT\n\n\0")
-    world.advance(2 * LINGER_MS)
-
-
-def waits_for_room(world: IsolationWorld, victim: FaultyClient) -> None:
-    """A sender that a full address holds up, and that goes on when somebody has made room."""
-    victim.frame(*CONNECT)
-    for _ in range(4):
-        victim.send(b"SEND\ndestination:/queue/full\n\nmine\0")
-    world.reader.send(b"SUBSCRIBE\nid:2\ndestination:/queue/full\nack:auto\nconsumer-window-size:-1\n\n\0")
-    world.reader.send(b"UNSUBSCRIBE\nid:2\n\n\0")
-    victim.send(b"DISCONNECT\nreceipt:bye\n\n\0")
-    if not victim.transport.lost:
-        victim.drop()
-
-
-LIVES: tuple[Life, ...] = (
-    leaves_politely, is_cut_off_after_disconnect, falls_silent, does_not_read, gets_a_large_body, waits_for_room,
-)  # fmt: skip
+def live(world: IsolationWorld, victim: FaultyClient, life: Life) -> None:
+    """Carry out what the life says."""
+    for step in life:
+        if isinstance(step, bytes):
+            victim.send(step)
+        elif isinstance(step, tuple):
+            world.client(step[0]).send(step[1])
+        elif isinstance(step, int):
+            world.advance(step)
+        elif step == "stall":
+            victim.stall()
+        elif not victim.transport.lost:
+            {"read": victim.read_again, "drop": victim.drop, "close its side": victim.connection.eof_received}[step]()
+            world.settle()
 
 
 def run(life: Life, fails: Fails = lambda *_: None) -> tuple[IsolationWorld, FaultyClient]:
     """One life of a victim among bystanders, who are looked at afterwards."""
     world = IsolationWorld()
     victim = FaultyClient(world, fails)
-    life(world, victim)
+    live(world, victim, life)
     victim.transport.taken.clear()  # a frame may have been cut off in its middle
     world.check_bystanders()
     if not victim.transport.lost:
@@ -172,7 +148,7 @@ def run(life: Life, fails: Fails = lambda *_: None) -> tuple[IsolationWorld, Fau
 
 def test_the_lives_use_every_call_of_a_socket() -> None:
     seen: set[str] = set()
-    for life in LIVES:
+    for life in LIVES.values():
         world, victim = run(life)
         assert world.said == []
         seen |= set(victim.calls)
@@ -180,7 +156,7 @@ def test_the_lives_use_every_call_of_a_socket() -> None:
 
 
 @pytest.mark.thirds
-@pytest.mark.parametrize("life", LIVES, ids=lambda life: life.__name__)
+@pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
 @pytest.mark.parametrize(
     "error", [OSError(107, "Transport endpoint is not connected"), RuntimeError("a bug")], ids=repr
 )
@@ -198,14 +174,14 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(
 
 
 def test_a_reset_before_the_end_of_the_stream_is_no_news() -> None:
-    world, victim = run(is_cut_off_after_disconnect, named({"write_eof": OSError(107, "not connected")}))
+    world, victim = run(LIVES["is cut off after DISCONNECT"], named({"write_eof": OSError(107, "not connected")}))
     assert victim.transport.lost
     assert world.said == []
     assert set(world.stats.faults.counts.values()) == {0}
 
 
 def test_what_broke_off_is_told_with_who_and_where_and_counted() -> None:
-    world, _ = run(leaves_politely, named({"write": RuntimeError("bad\n\x1b[31m")}))
+    world, _ = run(LIVES["leaves politely"], named({"write": RuntimeError("bad\n\x1b[31m")}))
     assert world.stats.faults.counts["flush"] == 1
     assert len(world.said) == 1
     assert "connection 10.0.0.7:4711 is closed, its step flush failed: RuntimeError: bad\\n\\x1b[31m" in world.said[0]
@@ -214,7 +190,7 @@ def test_what_broke_off_is_told_with_who_and_where_and_counted() -> None:
 def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
     world = IsolationWorld()
     for _ in range(50):
-        FaultyClient(world, named({"write": RuntimeError("again")})).frame(*CONNECT)
+        FaultyClient(world, named({"write": RuntimeError("again")})).send(CONNECT)
     assert world.stats.faults.counts["flush"] == 50
     assert len(world.said) == LINES_MAX
     world.check_bystanders()
@@ -237,10 +213,7 @@ def test_a_session_that_breaks_off_harms_nobody_else(part: type[Session | Subscr
     session = victim.connection.session
     parts = (session, session.subscriptions)
     with breaking(part, step, lambda one, *_: one in parts and session.is_open | (step == "_leave")):
-        if step == "unblock":
-            waits_for_room(world, victim)
-        else:
-            leaves_politely(world, victim)
+        live(world, victim, LIVES["waits for room" if step == "unblock" else "leaves politely"])
         world.check_bystanders()
     assert sum(world.stats.faults.counts.values())
     assert victim.connection not in world.stats.connections
@@ -250,7 +223,7 @@ def test_a_session_that_breaks_off_harms_nobody_else(part: type[Session | Subscr
 def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     world = IsolationWorld()
     victim = FaultyClient(world)
-    victim.frame(*CONNECT)
+    victim.send(CONNECT)
     victim.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:auto\n\n\0")
     writer = next(iter(victim.connection.session.subscriptions.by_consumer.values())).writer
 
