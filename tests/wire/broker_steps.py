@@ -29,22 +29,10 @@ _TALLY_WORDS = {
 }
 
 
-def beats(stage: TranscriptRun, words: Words, headers: Headers) -> None:
-    name, count = words
-    client = stage.world.client(name)
-    client.collect()
-    fresh = client.stream.beats - stage.claimed_beats.get(name, 0)
-    assert fresh == int(count), f"{name} got {fresh} heart-beats"
-    stage.claimed_beats[name] = client.stream.beats
-
-
 def alive(stage: TranscriptRun, words: Words, headers: Headers) -> None:
     name, duration_ms = words
     stage.world.advance(int(duration_ms))
-    client = stage.world.client(name)
-    client.collect()
-    assert client.stream.beats > stage.claimed_beats.get(name, 0), f"no heart-beat for {name} in {duration_ms} ms"
-    stage.claimed_beats[name] = client.stream.beats
+    assert stage.fresh_beats(name) > 0, f"no heart-beat for {name} in {duration_ms} ms"
 
 
 def settle(stage: TranscriptRun, words: Words, headers: Headers) -> None:
@@ -111,7 +99,7 @@ BROKER_STEPS: dict[str, StepFunction] = {
     "alive": alive,
     "beat-and-stay-alive": lambda stage, words, _: (stage.write(words[0], b"\n"), alive(stage, words, [])),
     "beat-and-wait": lambda stage, words, _: (stage.write(words[0], b"\n"), stage.world.advance(int(words[1]))),
-    "beats": beats,
+    "beats": lambda stage, words, _: equal(stage.fresh_beats(words[0]), int(words[1]), "heart-beats"),
     "blocked": are(blocked=True, state="blocked", reading=False),
     "closed": are(closed=True),
     "consumers": lambda stage, words, _: equal(stage.world.queue(words[0]).consumer_count, int(words[1]), "consumers"),

@@ -29,7 +29,7 @@ def play(world: InProcessBroker, version: str, cutting: Cutting, steps: tuple[St
         left = client.collect()
         assert not left, f"{name} got more than the transcript expects:\n" + "\n".join(one.text for one in left)
         assert client.stream.is_whole, f"{name} got the beginning of a frame that does not end"
-        beats = client.stream.beats - run.claimed_beats.get(name, 0)
+        beats = run.fresh_beats(name)
         assert beats == 0, f"{name} got {beats} heart-beats that the transcript does not expect"
     return run
 

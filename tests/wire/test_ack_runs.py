@@ -30,49 +30,6 @@ RUNS = {
 }
 
 
-class Reader:
-    """A world in which one client has been sent five messages on each of three subscriptions."""
-
-    def __init__(self) -> None:
-        self.world = InProcessBroker(configuration())
-        self.client = self.world.client("c")
-        self.client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
-        for name, mode in MODES.items():
-            self.client.send(f"SUBSCRIBE\nid:{name}\ndestination:/queue/{name}\nack:{mode}\n\n\0".encode())
-            for number in range(5):
-                self.client.send(f"SEND\ndestination:/queue/{name}\n\n{number}\0".encode())
-        frames = self.client.collect()
-        self.ids: dict[str, str] = {}
-        for frame in frames:
-            if frame.command == "MESSAGE":
-                ack = frame.header("ack") or frame.header("message-id") or ""
-                self.ids[f"{frame.header('subscription')}{int(frame.body) + 1}"] = ack
-        frames.clear()
-        assert len(self.ids) == 15
-
-    def ack_id(self, name: str) -> str:
-        """The id of a message; of one that never was, a made-up one."""
-        if name.startswith("x"):
-            return "999-1"
-        return self.ids.get(name) or f"{self.ids[name[0] + '1'].partition('-')[0]}-{name[1:]}"
-
-    def outcome(self) -> object:
-        """Everything that the ACKs may have changed."""
-        world = self.world
-        queues = {name: world.queue(name) for name in MODES}
-        counts = {
-            name: (
-                queue.message_count,
-                queue.contents.delivering_count,
-                queue.contents.counters.acknowledged,
-                queue.contents.counters.held_size_bytes,
-            )
-            for name, queue in queues.items()
-        }
-        frames = [frame.text for frame in self.client.collect()]
-        return counts, frames, self.client.is_closed, dict(world.stats.frames_in)
-
-
 RECEIPTS: dict[str, Callable[[int], tuple[str, str]]] = {
     "no receipts": lambda number: ("", ""),
     "receipts behind": lambda number: ("", f"receipt:r-{number}\n"),
@@ -83,12 +40,45 @@ RECEIPTS: dict[str, Callable[[int], tuple[str, str]]] = {
 }
 
 
-def _acks(reader: Reader, run: str, extra: str, receipts: str = "no receipts") -> list[bytes]:
-    acks = []
-    for number, name in enumerate(run.split()):
-        before, behind = RECEIPTS[receipts](number)
-        acks.append(f"ACK\n{before}id:{reader.ack_id(name)}\n{behind}{extra}\n\0".encode())
-    return acks
+class Reader:
+    """A world in which one client has been sent five messages on each of three subscriptions."""
+
+    def __init__(self) -> None:
+        self.world = InProcessBroker(configuration())
+        self.client = self.world.client("c").greet()
+        for name, mode in MODES.items():
+            self.client.frame("SUBSCRIBE", f"id:{name}", f"destination:/queue/{name}", f"ack:{mode}")
+            for number in range(5):
+                self.client.frame("SEND", f"destination:/queue/{name}", body=f"{number}")
+        self.ids: dict[str, str] = {}
+        for frame in self.client.heard():
+            ack = frame.header("ack") or frame.header("message-id") or ""
+            self.ids[f"{frame.header('subscription')}{int(frame.body) + 1}"] = ack
+        assert len(self.ids) == 15
+
+    def acks(self, run: str, extra: str, receipts: str = "no receipts") -> list[bytes]:
+        """ACKs of these messages; of one that never was, with a made-up id."""
+        acks = []
+        for number, name in enumerate(run.split()):
+            made_up = "999-1" if name.startswith("x") else f"{self.ids[name[0] + '1'].partition('-')[0]}-{name[1:]}"
+            before, behind = RECEIPTS[receipts](number)
+            acks.append(f"ACK\n{before}id:{self.ids.get(name, made_up)}\n{behind}{extra}\n\0".encode())
+        return acks
+
+    def outcome(self) -> object:
+        """Everything that the ACKs may have changed."""
+        queues = {name: self.world.queue(name) for name in MODES}
+        counts = {
+            name: (
+                queue.message_count,
+                queue.contents.delivering_count,
+                queue.contents.counters.acknowledged,
+                queue.contents.counters.held_size_bytes,
+            )
+            for name, queue in queues.items()
+        }
+        frames = [frame.text for frame in self.client.collect()]
+        return counts, frames, self.client.is_closed, dict(self.world.stats.frames_in)
 
 
 @pytest.mark.parametrize("receipts", RECEIPTS)
@@ -96,13 +86,13 @@ def _acks(reader: Reader, run: str, extra: str, receipts: str = "no receipts") -
 def test_a_run_does_what_its_acks_do_alone(run: str, receipts: str) -> None:
     """A header that means nothing sends an ACK the long way."""
     alone = Reader()
-    for data in _acks(alone, run, "foo:bar\n", receipts):
+    for data in alone.acks(run, "foo:bar\n", receipts):
         if not alone.client.is_closed:
             alone.client.send(data)
     outcome = alone.outcome()
     for between in (b"", b"\n", b"\r\n"):
         together = Reader()
-        together.client.send(between.join(_acks(together, run, "", receipts)))
+        together.client.send(between.join(together.acks(run, "", receipts)))
         assert together.outcome() == outcome, between
 
 
@@ -112,7 +102,7 @@ def test_a_run_is_settled_together(receipts: str) -> None:
     """One request to the queue, whatever the number of ACKs: that is what makes it cheap."""
     reader = Reader()
     with patch.object(Queue, "acknowledge", autospec=True, side_effect=Queue.acknowledge) as asked:
-        reader.client.send(b"".join(_acks(reader, "b1 b2 b3 b5", "", receipts)))
+        reader.client.send(b"".join(reader.acks("b1 b2 b3 b5", "", receipts)))
     assert [len(call.args[2]) for call in asked.call_args_list] == [4]
 
 

@@ -35,6 +35,14 @@ class TranscriptRun:
         text = re.sub(r"\{now([+-]\d+)?\}", lambda match: str(now_ms + int(match[1] or 0)), text)
         return PLACEHOLDER.sub(lambda match: self.values[match[1]], text)
 
+    def fresh_beats(self, name: str) -> int:
+        """How many heart-beats a client got since the last look."""
+        client = self.world.client(name)
+        client.collect()
+        fresh = client.stream.beats - self.claimed_beats.get(name, 0)
+        self.claimed_beats[name] = client.stream.beats
+        return fresh
+
     def write(self, name: str, data: bytes) -> None:
         """Have a client write bytes, cut as this stage cuts."""
         client = self.world.client(name)
