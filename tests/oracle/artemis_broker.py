@@ -78,6 +78,15 @@ def start_artemis(
         )  # fmt: skip
 
 
+def run_command(*command: str) -> None:
+    """One of Artemis' commands."""
+    environment = os.environ | {"LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def java_command(folder: Path, home: Path, *options: str) -> list[str]:
     """Runs the instance in this folder."""
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tests.kit.process import LOOPBACK, configuration
 from tests.oracle.scenario import Scenario
 
 ACCEPTORS = {
@@ -14,31 +15,14 @@ ACCEPTORS = {
     "numbered": "protocols=STOMP;stompEnableMessageId=true;disableStompServerHeader=true",
 }
 
-_TEMPLATE = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>oracle</name>
-    <persistence-enabled>false</persistence-enabled>
-    <security-enabled>false</security-enabled>
+_CORE = """\
     <message-expiry-scan-period>{scan_ms}</message-expiry-scan-period>
     <address-queue-scan-period>{scan_ms}</address-queue-scan-period>
     <connection-ttl-check-interval>100</connection-ttl-check-interval>
     <max-disk-usage>100</max-disk-usage>
-    <acceptors>
-{acceptors}
-    </acceptors>
     <diverts>
 {diverts}
     </diverts>
-    <addresses>
-{addresses}
-    </addresses>
-    <address-settings>
-{settings}
-    </address-settings>
-  </core>
-</configuration>
 """
 
 
@@ -53,13 +37,10 @@ class Profile:
 
 def broker_xml(profile: Profile, ports: Mapping[str, int]) -> str:
     """The configuration of one profile; the ports by acceptor."""
-    return _TEMPLATE.format(
-        scan_ms=profile.scan_ms,
-        acceptors="\n".join(
-            f'<acceptor name="{name}">tcp://127.0.0.1:{ports[name]}?{params}</acceptor>'
-            for name, params in ACCEPTORS.items()
-        ),
-        diverts="\n".join(piece for scenario in profile.scenarios for piece in scenario.diverts),
-        addresses="\n".join(piece for scenario in profile.scenarios for piece in scenario.addresses),
-        settings="\n".join(piece for scenario in profile.scenarios for piece in scenario.settings),
+    diverts, addresses, settings = (
+        "\n".join(piece for scenario in profile.scenarios for piece in getattr(scenario, kind))
+        for kind in ("diverts", "addresses", "settings")
     )
+    uris = {name: f"tcp://{LOOPBACK}:{ports[name]}?{params}" for name, params in ACCEPTORS.items()}
+    core = _CORE.format(scan_ms=profile.scan_ms, diverts=diverts)
+    return configuration(uris, name="oracle", core=core, addresses=addresses, settings=settings)

@@ -15,33 +15,15 @@ import pytest
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.ports import free_ports
-from tests.kit.process import LOOPBACK, kill_group
+from tests.kit.process import LOOPBACK, anycast, configuration, kill_group
 from tests.oracle.artemis_broker import ABSENT, LOG, START_S, artemis_home, start_artemis
 from tests.oracle.brokers import wait_until_listening
 
 _RABBIT: Final = ("usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server", "opt/rabbitmq*/sbin/rabbitmq-server")
 """The program itself: the one on the path changes the user, and is for the service of the machine."""
-_ARTEMIS: Final = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>peer</name>
-    <persistence-enabled>true</persistence-enabled>
-    <journal-type>NIO</journal-type>
-    <journal-directory>{folder}/data/journal</journal-directory>
-    <bindings-directory>{folder}/data/bindings</bindings-directory>
-    <paging-directory>{folder}/data/paging</paging-directory>
-    <large-messages-directory>{folder}/data/large</large-messages-directory>
-    <security-enabled>false</security-enabled>
-    <max-disk-usage>100</max-disk-usage>
-    <acceptors><acceptor name="stomp">tcp://127.0.0.1:{port}?protocols=STOMP</acceptor></acceptors>
-    <addresses><address name="incoming"><anycast><queue name="incoming"/></anycast></address></addresses>
-    <address-settings>
+_FULL: Final = """\
       <address-setting match="full"><max-size-bytes>1</max-size-bytes>
         <address-full-policy>FAIL</address-full-policy></address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
 
 
@@ -95,7 +77,15 @@ class RealArtemis(Peer):
         home = artemis_home()
         if home is None:
             pytest.skip(ABSENT)
-        return start_artemis(_ARTEMIS.format(folder=self.folder, port=self.ports[0]), self.folder, home)
+        text = configuration(
+            {"stomp": f"{self.uri}?protocols=STOMP"},
+            folder=self.folder / "data",
+            name="peer",
+            core="<journal-type>NIO</journal-type><max-disk-usage>100</max-disk-usage>",
+            addresses=anycast("incoming"),
+            settings=_FULL,
+        )
+        return start_artemis(text, self.folder, home)
 
 
 class RealRabbit(Peer):

@@ -6,16 +6,13 @@ They run in the same folder, one after the other, and neither harms the files of
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.kit.ports import free_port
-from tests.oracle.artemis_broker import START_S
+from tests.oracle.artemis_broker import START_S, run_command
 from tests.oracle.brokers import running
 from tests.oracle.client import Ended, opened
 
@@ -47,10 +44,10 @@ LOGINS: tuple[tuple[str | None, str | None], ...] = (
 def instance(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> tuple[Path, int]:
     """A new instance, and the port on which it speaks STOMP among others."""
     folder, port = tmp_path / "instance", free_port()
-    _run(
-        [str(home / "bin" / "artemis"), "create", "--silent", "--user", ADMIN[0], "--password", ADMIN[1], request.param,
-         "--default-port", str(port), "--no-autotune", "--no-amqp-acceptor", "--no-hornetq-acceptor",
-         "--no-mqtt-acceptor", "--no-stomp-acceptor", "--no-web", "--nio", str(folder)]
+    run_command(
+        str(home / "bin" / "artemis"), "create", "--silent", "--user", ADMIN[0], "--password", ADMIN[1], request.param,
+        "--default-port", str(port), "--no-autotune", "--no-amqp-acceptor", "--no-hornetq-acceptor",
+        "--no-mqtt-acceptor", "--no-stomp-acceptor", "--no-web", "--nio", str(folder),
     )  # fmt: skip
     return folder, port
 
@@ -59,10 +56,10 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
     folder, port = instance
     with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
         for user, password, role, is_plain in ADDED:
-            _run(
-                [str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
-                 "--url", f"tcp://127.0.0.1:{port}", "--user-command-user", user, "--user-command-password", password,
-                 "--role", role, *(["--plaintext"] if is_plain else [])]
+            run_command(
+                str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
+                "--url", f"tcp://127.0.0.1:{port}", "--user-command-user", user, "--user-command-password", password,
+                "--role", role, *(["--plaintext"] if is_plain else []),
             )  # fmt: skip
         wanted = [_login(port, *each) for each in LOGINS]
     assert any(each.startswith("CONNECTED") for each in wanted)
@@ -93,12 +90,6 @@ def _login(port: int, user: str | None, password: str | None) -> str:
         return "closed"
     finally:
         client.socket.close()
-
-
-def _run(command: Sequence[str]) -> None:
-    environment = os.environ | {"LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _files(folder: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from artemis_py.management.artemis.beans import KINDS
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
-from tests.kit.process import HTTP, LOOPBACK, STOMP, running
+from tests.kit.process import LOOPBACK, configuration, running
 from tests.oracle.artemis_broker import artemis_running
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -28,23 +28,16 @@ BROKER: Final = f'{DOMAIN}:broker="e2e"'
 QUEUE: Final = f'{BROKER},component=addresses,address="{{0}}",subcomponent=queues,routing-type="anycast",queue="{{0}}"'
 ORDERS: Final = QUEUE.format("orders")
 ADDRESSES: Final = {"type": "search", "mbean": f"{DOMAIN}:component=addresses,*"}
-CORE: Final = """\
-  <core xmlns="urn:activemq:core">
-    <name>e2e</name>
-    <persistence-enabled>false</persistence-enabled>
-    <security-enabled>false</security-enabled>
-    <acceptors>{acceptors}</acceptors>
-    <addresses>
+QUEUES: Final = """\
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
       <address name="odd"><anycast><queue name="odd / name"/></anycast></address>
       <address name="news"><multicast/></address>
-    </addresses>
+"""
+DIVERT: Final = """\
     <diverts>
       <divert name="copy"><address>orders</address><forwarding-address>odd</forwarding-address></divert>
     </diverts>
-  </core>
 """
-CONFIGURATION: Final = f'<?xml version="1.0"?>\n<configuration xmlns="urn:activemq">\n{CORE}</configuration>\n'
 _BOOTSTRAP: Final = """\
 <broker xmlns="http://activemq.apache.org/schema">
   <jaas-security domain="oracle"/>
@@ -129,18 +122,17 @@ def artemis(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[As
     if not (home / "web" / "console.war").exists():
         pytest.skip("no Artemis with a console")
     port, web_port = free_ports(2)
-    acceptor = f'<acceptor name="stomp">tcp://127.0.0.1:{port}?protocols=STOMP</acceptor>'
+    acceptors = {"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}
     bootstrap = _BOOTSTRAP.replace("{port}", str(web_port))
     options = ["-Dhawtio.authenticationEnabled=false"]
-    text, folder = CONFIGURATION.format(acceptors=acceptor), tmp_path_factory.mktemp("artemis")
+    text, folder = configuration(acceptors, core=DIVERT, addresses=QUEUES), tmp_path_factory.mktemp("artemis")
     with artemis_running(text, folder, home, (port, web_port), bootstrap, options):
         yield partial(jolokia, web_port)
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    acceptors = f'<acceptor name="stomp">{STOMP}</acceptor><acceptor name="http">{HTTP}</acceptor>'
-    with running(CONFIGURATION.format(acceptors=acceptors), tmp_path_factory.mktemp("ours")) as broker:
+    with running(configuration(core=DIVERT, addresses=QUEUES), tmp_path_factory.mktemp("ours")) as broker:
         yield partial(jolokia, broker.ports["http"])
 
 

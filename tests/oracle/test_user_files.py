@@ -13,7 +13,7 @@ import pytest
 from tests.kit.client import is_greeted
 from tests.kit.ports import free_port
 from tests.kit.process import eventually, started
-from tests.oracle.artemis_broker import START_S
+from tests.oracle.artemis_broker import START_S, run_command
 from tests.oracle.brokers import running
 
 ADMIN = "made by Artemis"
@@ -28,11 +28,6 @@ LOGINS = (
 )  # fmt: skip
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
-
-
-def artemis(command: list[str]) -> None:
-    """One of Artemis' commands."""
-    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=True)
 
 
 def our_user(folder: Path, *arguments: str, password: str = "") -> str:
@@ -59,15 +54,15 @@ def test_both_accept_the_users_of_each_other(home: Path, tmp_path: Path) -> None
     folder, port, program = tmp_path / "instance", free_port(), str(home / "bin" / "artemis")
     admin = ["--user", "admin", "--password", ADMIN]
     options = ["--role", "amq", "--require-login", "--silent", "--no-autotune", "--no-web"]
-    artemis([program, "create", str(folder), *admin, *options])
+    run_command(program, "create", str(folder), *admin, *options)
     url, file = f"tcp://127.0.0.1:{port}", folder / "etc" / "broker.xml"
     acceptors = f'<acceptors><acceptor name="stomp">{url}?protocols=CORE,STOMP</acceptor></acceptors>'
     quick = "<security-invalidation-interval>0</security-invalidation-interval>"
     file.write_text(re.sub(r"<acceptors>.*</acceptors>", acceptors + quick, file.read_text(), flags=re.DOTALL))
     with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
         names = ["--user-command-user", "theirs", "--user-command-password", "theirs too"]
-        asked = [str(folder / "bin" / "artemis"), "user", "add", *names, "--role", "amq", *admin, "--url", url]
-        artemis(asked)  # the one that runs carries it out
+        program = str(folder / "bin" / "artemis")  # it asks the one that runs
+        run_command(program, "user", "add", *names, "--role", "amq", *admin, "--url", url)
         our_user(folder, "add", "ann", "--role", "amq", password="hashed: 100,000 times")
         our_user(folder, "add", "my user", "--role", "amq,more", "--plaintext", password="plain # = :text\\")
         our_user(folder, "add", "zoë 日本", "--role", "amq", password="pässwörd €")

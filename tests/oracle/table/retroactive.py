@@ -11,7 +11,6 @@ from tests.oracle.steps import (
     Either,
     Exists,
     Nothing,
-    Step,
     anycast,
     messages,
     send,
@@ -19,14 +18,6 @@ from tests.oracle.steps import (
 )
 
 RING = "$.artemis.internal.{}.queue.{}.retro"
-
-
-def loses(queue: str) -> tuple[Step, ...]:
-    """A consumer is sent the message and its connection is lost; the broker has noticed."""
-    return (
-        Connect("lost"), subscribe(queue, who="lost"), messages("m", who="lost"), Drop("lost"),
-        Counts(queue, 0, killed=1),
-    )  # fmt: skip
 
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -101,7 +92,15 @@ SCENARIOS: tuple[Scenario, ...] = (
         "dead_resources_named",
         "prefix and suffix name the queues that the dead go to, one for each address",
         (
-            Connect(), anycast("named.a", "m"), anycast("named.b", "m"), *loses("named.a"), *loses("named.b"),
+            Connect(), anycast("named.a", "m"), anycast("named.b", "m"),
+            *(
+                step
+                for name in ("named.a", "named.b")
+                for step in (
+                    Connect("lost"), subscribe(name, who="lost"), messages("m", who="lost"), Drop("lost"),
+                    Counts(name, 0, killed=1),
+                )
+            ),
             Counts("dead-named.a-end", 1), Counts("dead-named.b-end", 1),
             subscribe("named.target::dead-named.b-end"), messages("m", headers={"_AMQ_ORIG_ADDRESS": "named.b"}),
             Nothing(),
