@@ -54,11 +54,14 @@ class File:
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong at the ``at``-th operation: ``error`` of the verb, or a ``short`` write that then fails."""
+    """What goes wrong at the ``at``-th operation: ``error`` of the verb, or a write that then fails, and was ``short``
+    or ``whole``.
+    """
 
     at: int
     error: str = "Input/output error"
     short: bool = False
+    whole: bool = False
     verbs: tuple[str, ...] = ("create", "begin", "write", "sync")
     names: tuple[str, ...] = ()
     """Of which files; none: of all."""
@@ -119,7 +122,7 @@ class SimDisk(Disk):
         self.operations += 1
         fault = self.fault
         concerns = fault is not None and verb in fault.verbs and (not fault.names or name in fault.names)
-        if fault is not None and concerns and self.operations >= fault.at and not fault.short:
+        if fault is not None and concerns and self.operations >= fault.at and not (fault.short or fault.whole):
             self.faults_raised += 1
             raise DiskError(f"{name}: {fault.error}") if verb == "sync" else fault.error_of(name)
         return self.cut_at is not None and self.operations >= self.cut_at
@@ -158,9 +161,9 @@ class SimDisk(Disk):
         cut = self._begin("write", name)
         file = self._file(name)
         fault = self.fault
-        if fault is not None and fault.short and self.operations >= fault.at:
+        if fault is not None and (fault.short or fault.whole) and self.operations >= fault.at:
             self.faults_raised += 1
-            file.write(offset, data[: self._rng.randrange(len(data))])
+            file.write(offset, data if fault.whole else data[: self._rng.randrange(len(data))])
             raise fault.error_of(name)
         if not cut or self._rng.random() < 0.8:
             file.write(offset, data)

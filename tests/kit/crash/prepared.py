@@ -106,10 +106,3 @@ def overwrite(disk: SimDisk, name: str, offset: int, data: bytes) -> None:
 def flip(disk: SimDisk, name: str, offset: int, bits: int = 0xFF) -> None:
     """Change one byte."""
     overwrite(disk, name, offset, bytes([disk.read(name)[offset] ^ bits]))
-
-
-def cut(disk: SimDisk, name: str, size: int) -> None:
-    """Make a file end after ``size`` bytes."""
-    file = disk.files[name]
-    del file.data[size:]
-    file.sync()

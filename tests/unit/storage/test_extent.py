@@ -14,28 +14,16 @@ from tests.kit.disk import Fault, SimDisk
 FULL = "No space left on device"
 
 
-class _Spiteful(SimDisk):
-    """A full disk that says no to a write, and has written all of it."""
-
-    def __init__(self) -> None:
-        super().__init__(random.Random(1))
-        self.is_full = True
-
-    def write(self, name: str, offset: int, data: bytes | memoryview) -> None:
-        super().write(name, offset, bytes(data))
-        if self.is_full:
-            raise NoSpaceError(f"{name}: {FULL}")
-
-
 def test_a_note_that_was_refused_and_is_there_all_the_same() -> None:
     """Found by the simulation, seed 3066950486: a file that it names was deleted, and missed after a crash."""
-    disk = _Spiteful()
+    disk = SimDisk(random.Random(1))
+    disk.fault = Fault(0, FULL, whole=True)
     extents = ExtentFiles(disk)
     extents.reach(2, 1)
     assert read_extent(disk).extent == JournalExtent(1, 2)
     with pytest.raises(NoSpaceError):
         extents.begin_at(2)
-    disk.is_full = False
+    disk.fault = None
     extents.begin_at(2)
     assert read_extent(disk).extent == JournalExtent(2, 2)
 
