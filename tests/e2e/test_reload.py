@@ -148,19 +148,19 @@ def test_queues_and_diverts_come_and_change(tmp_path: Path) -> None:
     with edited(text_of(anycast("q")), tmp_path) as it:
         it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("")))
         assert it.reload()["result"] in ("applied", "unchanged")
-        it.send("q", 1)
+        it.send("q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 1)
         it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("<exclusive>true</exclusive>")))
         it.reload()
-        it.send("q", 1)
+        it.send("q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 2)
         it.write(text_of(anycast("q"), anycast("copies")))  # OFF: the divert stays
         it.reload()
-        it.send("q", 1)
+        it.send("q")
         assert it.queue("copies")["messageCount"] == 3
         it.write(text_of(anycast("q"), anycast("copies"), settings=_FORCE.format("")))
         it.reload()
-        it.send("q", 1)
+        it.send("q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (2, 3)
 
 
@@ -187,11 +187,11 @@ def test_what_an_operator_did_to_a_declared_divert_is_told_before_it_is_undone(t
 def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
     """A ring that is made smaller drops nothing, and stops growing; a smaller address is full at once."""
     with edited(text_of(anycast("q")), tmp_path) as it:
-        it.send("q", 10)
+        it.send("q", "x" * 10)
         it.write(text_of(anycast("q", 'ring-size="4"')))
         it.reload()
         assert it.queue("q")["messageCount"] == 10
-        it.send("q", 3)
+        it.send("q", "xxx")
         assert it.queue("q")["messageCount"] == 10
         full = (
             '<address-setting match="q"><max-size-messages>5</max-size-messages>'
@@ -209,7 +209,7 @@ def test_an_operator_and_the_file(tmp_path: Path) -> None:
     with edited(text_of(anycast("q"), anycast("p"), settings=_FORCE.format("")), tmp_path) as it:
         it.ask("POST", "/api/queues/q/pause")
         it.ask("DELETE", "/api/queues/p")
-        it.send("of.a.client", 1)
+        it.send("of.a.client")
         it.reload()
         assert it.queue("q")["paused"] is True
         assert it.broker.rows("queues").keys() == {"q", "p", "of.a.client"}
@@ -259,7 +259,7 @@ def test_acceptors_come_and_go(tmp_path: Path) -> None:
 
 def test_without_force_nothing_goes(tmp_path: Path) -> None:
     with edited(text_of(anycast("q"), anycast("p")), tmp_path) as it:
-        it.send("q", 3)
+        it.send("q", "xxx")
         it.write(text_of(anycast("p")))
         it.reload()
         assert it.queue("q")["messageCount"] == 3

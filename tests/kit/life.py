@@ -42,7 +42,7 @@ class Life(NamedClients):
     ) -> None:
         self.attributes = attributes
         self._declared = settings, more
-        self.core = core
+        self.declared_core = core
         """What the next life has there, too."""
         self.instead = instead
         self.disk = disk or SimDisk(random.Random(1))
@@ -60,7 +60,7 @@ class Life(NamedClients):
         """The next life."""
         self.broker.drain()
         own = self.attributes if attributes is None else attributes
-        return Life(own, self.disk, *self._declared, self.core, self.archive, self.instead, cut=self.cut)
+        return Life(own, self.disk, *self._declared, self.declared_core, self.archive, self.instead, cut=self.cut)
 
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""

@@ -121,7 +121,7 @@ def test_it_makes_its_address_and_keeps_it() -> None:
 
 def after(old: Life, core: str = "") -> tuple[Life, Operated]:
     """The next life, with another file."""
-    old.core = core
+    old.declared_core = core
     one = old.again()
     return one, Operated(one.broker)
 
