@@ -32,16 +32,12 @@ class NamedClients:
             assert [frame.command for frame in self.frames(name)] == ["CONNECTED"]
         return client
 
-    def put(self, client: Client, text: str) -> None:
-        """Bytes from a client, and everything that follows from them."""
-        data = text.encode()
+    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
+        """A client writes one frame, and everything happens that follows from it."""
+        client, data = self.client(name), ("\n".join([command, *headers]) + f"\n\n{body}\0").encode()
         for part in [data[at : at + 1] for at in range(len(data))] if self.cut else [data]:
             client.send(part)
         self.rest()
-
-    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
-        """A client writes one frame."""
-        self.put(self.client(name), "\n".join([command, *headers]) + f"\n\n{body}\0")
 
     def subscribe(self, name: str, *headers: str, to: str = "q", ack: str = "client-individual", id: str = "1") -> None:
         """A client subscribes."""

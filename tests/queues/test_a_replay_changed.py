@@ -293,7 +293,8 @@ def test_A_13_a_run_of_acks_between_those_of_a_queue() -> None:
     frames = here.messages("c1")
     assert sorted(frame.header("subscription") or "" for frame in frames) == ["1", "1", "q", "q"]
     acks = "".join(f"ACK\nid:{frame.header('ack')}\n\n\0" for frame in (frames[0], frames[2], frames[1], frames[3]))
-    here.put(here.client("c1"), acks)
+    here.client("c1").send(acks.encode())
+    here.rest()
     assert here.frames("c1") == []
     assert here.count("q") == 0
 
