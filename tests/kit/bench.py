@@ -57,19 +57,6 @@ class Bench(NamedClients):
         """A client subscribes that may have many messages."""
         self.subscribe(name, FLAT, "max-backlog:10", *headers, ack=ack)
 
-    def one_by_one(self, name: str) -> list[str]:
-        """Bodies in the order in which a client gets them that has one message at a time and acknowledges each."""
-        bodies = []
-        while frames := self.messages(name):
-            (frame,) = frames
-            bodies.append(frame.body.decode())
-            self.settle(name, frame)
-        return bodies
-
-    def leave(self, name: str) -> None:
-        """A client unsubscribes: what it has goes back, and no attempt is counted."""
-        self.write(name, "UNSUBSCRIBE", "id:1")
-
     def after(self, duration_ms: int) -> str:
         """A header value: the time so long from now."""
         return str(self.world.now_ms + duration_ms)

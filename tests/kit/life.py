@@ -102,12 +102,8 @@ class Life(NamedClients):
     def take(self, queue: str, count: int = 1000, *, name: str = "taker") -> list[str]:
         """What a client gets of a queue and acknowledges, one by one."""
         self.subscribe(name, ONE_AT_A_TIME, to=f"{self.queue(queue).address.name}::{queue}")
-        bodies: list[str] = []
-        while len(bodies) < count and (frames := self.messages(name)):
-            for frame in frames:
-                bodies.append(frame.body.decode())
-                self.settle(name, frame)
-        self.write(name, "UNSUBSCRIBE", "id:1")
+        bodies = self.one_by_one(name, count)
+        self.leave(name)
         self.frames(name)
         return bodies
 

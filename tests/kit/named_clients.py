@@ -61,6 +61,19 @@ class NamedClients:
         """Their bodies; of one that says that a replay has sent everything, ``completed``."""
         return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
 
+    def one_by_one(self, name: str, count_max: int = 1000) -> list[str]:
+        """Bodies in the order in which a client gets them that has one message at a time and acknowledges each."""
+        bodies: list[str] = []
+        while len(bodies) < count_max and (frames := self.messages(name)):
+            (frame,) = frames
+            bodies.append(frame.body.decode())
+            self.settle(name, frame)
+        return bodies
+
+    def leave(self, name: str) -> None:
+        """A client unsubscribes: what it has goes back, and no attempt is counted."""
+        self.write(name, "UNSUBSCRIBE", "id:1")
+
     def error(self, name: str) -> ServerFrame:
         """The one frame that a client got, an ERROR. Who has its name next is another client."""
         (frame,) = self.frames(name)
