@@ -28,6 +28,7 @@ from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
 from tests.kit.failing_os import FailingOs
+from tests.kit.promises import Promises
 
 CALLS = frozenset(
     {"open", "pwrite", "fsync", "fdatasync", "ftruncate", "truncate", "rename", "stat", "fstat", "posix_fallocate"}
@@ -47,17 +48,11 @@ def system(monkeypatch: pytest.MonkeyPatch) -> FailingOs:
     return failing
 
 
-class Life:
-    """A journal on real files, from its opening to the fault. ``promised`` are the messages that it said are durable,
-    ``settled`` those whose end it said is.
-    """
+class Life(Promises):
+    """A journal on real files, from its opening to the fault."""
 
     def __init__(self, folder: Path) -> None:
-        self.promised: set[int] = set()
-        self.settled: set[int] = set()
-        self.written: set[int] = set()
-        self.ended: set[int] = set()
-        self.failure: DiskError | None = None
+        super().__init__()
         try:
             with closing(FileDisk(folder)) as disk:
                 self._live(disk, folder)
@@ -123,12 +118,9 @@ def test_each_call_fails_once(system: FailingOs, tmp_path: Path, code: int) -> N
         system.at = -1
         kept = set(kept_ids(recover(FileDisk(folder))))
         where = f"{system.failed} at call {at}"
-        assert not (life.promised - life.ended) - kept, f"{where}: a promised message is lost"
-        assert not kept & life.settled, f"{where}: a settled message comes again"
-        assert kept <= life.written, where
+        life.hold(kept, where)
         if life.failure is None:
             survived += 1
-            assert life.promised == life.written, where
         else:
             ended += 1
             assert os.strerror(code) in str(life.failure), where

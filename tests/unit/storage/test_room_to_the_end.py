@@ -27,6 +27,7 @@ from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.retention import retained_bodies
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
+from tests.kit.promises import Promises
 from tests.unit.storage.tight_system import TightSystem
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.usefixtures("threads")]
@@ -66,16 +67,12 @@ def turn(store: JournalStore, *, inline: bool = False) -> None:
     store.large.poll()  # type: ignore[union-attr]
 
 
-class Life:
+class Life(Promises):
     """A store with everything on one file system, from its opening to the fault."""
 
     def __init__(self, root: Path, *, retains: bool = True, inline: bool = False) -> None:
+        super().__init__()
         self.root = root
-        self.promised: set[int] = set()
-        self.settled: set[int] = set()
-        self.written: set[int] = set()
-        self.ended: set[int] = set()
-        self.failure: DiskError | None = None
         self.has_started = False
         self._inline = inline
         try:
@@ -212,12 +209,7 @@ def _judge_each(
         gave += bool(full.refusals)
         life.close()
         with closing(FileDisk(life.root / "journal")) as disk:
-            kept = set(kept_ids(recover(disk)))
-        assert not (life.promised - life.ended) - kept, f"{what}: a promised message is lost"
-        assert not kept & life.settled, f"{what}: a settled message comes again"
-        assert kept <= life.written, what
-        if life.failure is None:
-            assert life.promised == life.written, what
+            life.hold(set(kept_ids(recover(disk))), what)
     assert gave
     assert ended or greed != FOR_EVER
 
