@@ -254,6 +254,7 @@ class AddressPlan:
             "max_delivery_attempts": self.attempts_max,
             "max_size_messages": self.messages_max,
             "address_full_policy": self.full_policy,
+            "auto_create_queues": False,
         }
         if self.dead_letter:
             values["dead_letter_address"] = DEAD
