@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from artemis_py.core.queue.queue import Queue
-from tests.model.plans import FLOW_CONTROL, REJECT, RING, AddressPlan, QueuePlan
+from tests.model.plans import RING, AddressPlan, QueuePlan
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.readers_model import ReadersModel
 from tests.model.rules_model import is_over, valid_ms
@@ -65,13 +65,6 @@ class Book(ReadersModel):
             self._newest[letter.key] = self._last_number
             if floats:
                 self._floated.add(letter.key)
-
-    def is_kept_out(self, letter: Letter) -> bool:
-        """Is there a reason to keep a message out?"""
-        if self.plan.policy == REJECT:
-            return not self.is_within([letter])
-        waits = self.picked_items() or not self.is_within([], self.plan.resume_percent)
-        return self.plan.policy == FLOW_CONTROL and bool(waits)
 
     # ---- deliveries ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from tests.model.lives import StrictRecords
 from tests.model.observe import Event, ObservedCopies, note
 from tests.model.plans import RING, Plan
 from tests.model.queue_model import QueueModel
-from tests.model.reader_model import Item, Letter, Reader
+from tests.model.reader_model import Letter, Reader
 from tests.model.world import Pair, World
 
 Queued = Pair[QueueModel]
@@ -84,25 +84,23 @@ class SideBySide(World[QueueModel]):
         self.events[:] = rest
 
     def _absorb_what_was_over_first(self, pair: Queued) -> None:
-        """Tiny turns: in one tick a scan may come before what falls due, and take that away, too."""
-        counts = pair.model.counts
+        """Tiny turns: in one tick a scan may come before what falls due, and take that away, too. But if the value that
+        a consumer has was outdated when one expired, that one was due before it was over.
+        """
+        model = pair.model
         for event in [event for event in self.events if event.queue_name == pair.queue.name]:
-            there = {item.letter.id: item for item in pair.model.overdue_or_due(self.now_ms)}
+            there = {item.letter.id: item for item in model.overdue_or_due(self.now_ms)}
             item = there.get(event.message_id)
-            if event.consumer_id is not None or item is None or self._was_a_value(pair, item, event):
+            if event.consumer_id is not None or item is None:
                 return
-            if (event.added, event.replaced) != (counts.added, counts.replaced):
+            away = model.held_items() + model.picked_items()
+            outdated = [one for one in away if one.letter.id in event.outdated and not one.outdated]
+            if any(one.letter.key == item.letter.key for one in outdated):
+                return
+            if (event.added, event.replaced) != (model.counts.added, model.counts.replaced):
                 return
             self.events.remove(event)
             self._absorb_one(pair, event)
-
-    @staticmethod
-    def _was_a_value(pair: Queued, item: Item, event: Event) -> bool:
-        """Was it due before it was over? Then the value that a consumer has was outdated when it expired."""
-        away = pair.model.held_items() + pair.model.picked_items()
-        return any(
-            one.letter.id in event.outdated and one.letter.key == item.letter.key and not one.outdated for one in away
-        )
 
     def offer_first(self, pair: Queued) -> None:
         """Consumers had their chance before the queue kept anything out: take note of what they got, and of a barrier

@@ -165,12 +165,6 @@ _PAGED: Final[list[_Draw]] = [
 ]
 
 
-def draw_step(rng: random.Random, style: Style) -> Taken:
-    """One step and what it is given."""
-    name, _, _, names = rng.choices(style.draws, cum_weights=style.weights)[0]
-    return name, {("selector" if one == "filter" else one): _GIVEN[one](rng, style) for one in names.split()}
-
-
 def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
     """Take the steps on a new world, then empty it; returns what happened. Raises what the first wrong step raises."""
     world: Any = Trade(plan) if plan.pages is None else PagingWorld(plan)
@@ -218,7 +212,12 @@ def worlds(
         plan = space.plan_of(chosen, *more)
         style = draw_style(rng, space)
         if wanted is None or wanted(plan):
-            yield plan, [draw_step(rng, style) for _ in range(min(most, steps_max - number * most))]
+            taken: list[Taken] = []
+            for _ in range(min(most, steps_max - number * most)):
+                name, _, _, names = rng.choices(style.draws, cum_weights=style.weights)[0]
+                given = {("selector" if one == "filter" else one): _GIVEN[one](rng, style) for one in names.split()}
+                taken.append((name, given))
+            yield plan, taken
 
 
 def _special(part: Any) -> str:
