@@ -25,7 +25,8 @@ class Shop(SecuredBroker):
         super().__init__(READS, core=SHOP)
         stats, isolation = self.stats, self.turns.isolation
         self.asked: list[Set[str]] = []
-        self.answers = RightsCheck(self.asked.append, stats.connections, isolation, Mock(side_effect=list))
+        at_once = Mock(side_effect=list)  # carries out all steps
+        self.answers = RightsCheck(self.asked.append, stats.connections, isolation, at_once)
         self.clerk, self.boss = self.login("cl", "clerk"), self.login("b", "boss")
 
     def withdraw(self) -> None:

@@ -126,14 +126,8 @@ def _read_steps(lines: list[str], first_number: int) -> list[Step]:
 
 def lines_for(version: str, block: tuple[str, ...]) -> list[str]:
     """The lines of a block that are meant for a version."""
-    chosen: list[str] = []
-    for line in block:
-        only = _ONLY.match(line)
-        if only is None:
-            chosen.append(line)
-        elif version in only[1].split():
-            chosen.append(line[only.end() :])
-    return chosen
+    found = [(line, _ONLY.match(line)) for line in block]
+    return [line[only.end() :] if only else line for line, only in found if not only or version in only[1].split()]
 
 
 def sent_bytes(lines: list[str]) -> bytes:
