@@ -33,7 +33,7 @@ class FaultyClient(Client):
         self.unread = bytearray()
         self._fails = fails
         self.calls: list[str] = []
-        faulty = Mock(wraps=self.transport)
+        faulty = Mock(spec=FakeTransport, wraps=self.transport)
         for name in CALLS:
             getattr(faulty, name).side_effect = partial(self._called, name)
         self.connection.connection_made(faulty)

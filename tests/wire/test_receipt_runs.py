@@ -64,7 +64,7 @@ def test_persistent_sends_with_receipts_are_published_together() -> None:
     """One request to the log for a run, whatever is asked for: that is what makes it cheap."""
 
     class Counting(MemoryLog):
-        published_run = Mock()
+        published_run = Mock(return_value=None)
 
     log = Counting()
     world = InProcessBroker(configuration(), log=log)

@@ -8,6 +8,8 @@ from artemis_py.server import turns
 from tests.kit.in_process import InProcessBroker, configuration
 
 COUNT = 400
+SEND = b"SEND\ndestination:/queue/q\n\nx\0"
+IN_TRANSACTION = b"SEND\ndestination:/queue/q\ntransaction:t\n\nx\0"
 
 
 pytestmark = pytest.mark.parametrize("turns_of_any_size", ["whole turns"], indirect=True)
@@ -18,11 +20,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> InProcessBroker:
     """Turns of so few units that hundreds of messages are many of them."""
     monkeypatch.setattr(turns, "TURN_UNITS", 40)
     return InProcessBroker(configuration(acceptor="maxTransactionOperations=3"))
-
-
-def _send(world: InProcessBroker, name: str, queue: str, count: int = 1, header: str = "") -> None:
-    frame = f"SEND\ndestination:/queue/{queue}\n{header}\nx\0"
-    world.client(name).send(frame.encode() * count)
 
 
 def _hold(world: InProcessBroker, name: str) -> str:
@@ -48,20 +45,20 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProce
     frame, left = FRAMES[name]
     for client in ("a", "b"):
         world.client(client).greet("heart-beat:0,1000")
-    _send(world, "b", "q", COUNT)
+    world.client("b").send(SEND * COUNT)
     last = _hold(world, "a")
     world.queue("q").pause()
     for client in ("a", "b"):
         world.client(client).heard()
     world.together = True
     world.client("a").send(frame.format(last=last).encode())
-    _send(world, "a", "later")
+    world.client("a").frame("SEND", "destination:/queue/later", body="x")
     world.turns.run()
     queue = world.queue("q")
     assert 0 < queue.contents.counters.held_count < COUNT
     assert world.client("a").connection.session.blocked_by is not None
     assert ([frame.command for frame in world.client("a").heard()], "later" in world.broker.queues) == ([], False)
-    _send(world, "b", "other", header="receipt:b\n")
+    world.client("b").frame("SEND", "destination:/queue/other", "receipt:b", body="x")
     world.turns.run()
     assert [frame.command for frame in world.client("b").heard()] == ["RECEIPT"]
     assert queue.contents.counters.held_count > 0
@@ -75,9 +72,9 @@ def test_the_receipt_comes_when_all_is_done_and_others_are_served(world: InProce
 def test_transactions_hold_so_many_operations_only(world: InProcessBroker) -> None:
     world.client("a").greet("heart-beat:0,1000")
     world.client("a").send(b"BEGIN\ntransaction:t\n\n\0")
-    _send(world, "a", "q", 3, "transaction:t\n")
+    world.client("a").send(IN_TRANSACTION * 3)
     assert world.client("a").heard() == []
-    _send(world, "a", "q", 1, "transaction:t\n")
+    world.client("a").send(IN_TRANSACTION)
     (frame,) = world.client("a").collect()
     assert frame.command == "ERROR"
     assert "maxTransactionOperations" in (frame.header("message") or "")
@@ -85,7 +82,7 @@ def test_transactions_hold_so_many_operations_only(world: InProcessBroker) -> No
 
 def test_a_cumulative_acknowledgement_counts_what_it_covers(world: InProcessBroker) -> None:
     world.client("a").greet("heart-beat:0,1000")
-    _send(world, "a", "q", COUNT)
+    world.client("a").send(SEND * COUNT)
     last = _hold(world, "a")
     world.client("a").heard()
     world.client("a").send(f"BEGIN\ntransaction:t\n\n\0ACK\nid:{last}\ntransaction:t\n\n\0".encode())
@@ -98,7 +95,7 @@ def test_each_receipt_of_a_run_waits_for_its_own_work(world: InProcessBroker) ->
     """Two cumulative ACKs come together; neither is done in one turn."""
     for client in ("a", "b"):
         world.client(client).greet("heart-beat:0,1000")
-    _send(world, "b", "q", COUNT)
+    world.client("b").send(SEND * COUNT)
     last = _hold(world, "a")
     queue = world.queue("q")
     (consumer,) = queue.distribution.consumers
