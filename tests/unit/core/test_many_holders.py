@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from itertools import chain, repeat
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
-from unittest.mock import Mock, patch
 from weakref import WeakSet
 
 import pytest
@@ -14,6 +14,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import DEAD, LEASE_EXPIRED
 from artemis_py.core.queue.queue import Queue
+from artemis_py.message import Message
 from artemis_py.record_log import Actor, MemoryLog
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
 
@@ -23,15 +24,55 @@ MESSAGES: Final = 1200
 DURABLE: Final = head_of(persistent=True)
 
 
-def leased(log: MemoryLog, attempts_max: int, consumers: int) -> tuple[Broker, Queue, list[Consumer]]:
+@dataclass(eq=False)
+class Named(Actor):
+    """A consumer, as the log knows it."""
+
+    number: int
+
+    def named(self) -> int:
+        return self.number
+
+
+class StoryLog(MemoryLog):
+    """Notes whose deliveries failed, and who buried which message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: dict[int, tuple[Actor | None, str]] = {}
+        self.buried: dict[int, Actor | None] = {}
+        self.fails_after = MESSAGES
+        """From then on it fails."""
+
+    def attempted(
+        self,
+        queue_id: int,
+        message: Message,
+        attempts: int,
+        due_ms: int,
+        consumer: Actor | None = None,
+        cause: str = "",
+    ) -> int:
+        if len(self.failed) == self.fails_after:
+            raise RuntimeError("a fault")
+        self.failed[message.id] = consumer, cause
+        return 0
+
+    def settled(self, queue_id: int, messages: Sequence[Message], reason: str, by: Actor | None = None) -> int:
+        if reason == DEAD:
+            self.buried |= {message.id: by for message in messages}
+        return 0
+
+
+def leased(log: StoryLog, attempts_max: int, consumers: int) -> tuple[Broker, Queue, list[Consumer]]:
     """A queue whose messages are leased to so many consumers in turns."""
     settings = {"#": {"max_delivery_attempts": attempts_max}}
     config = queue_config(lease_period=LEASE_MS, max_per_subscription_backlog=-1)
     broker = broker_of(config, log=log, settings=settings)
     queue = broker.queues["q"]
     readers = [consumer_on(broker, queue, backlog_max=MESSAGES) for _ in range(consumers)]
-    for reader in readers:
-        reader.actor = Mock(spec=Actor)
+    for number, reader in enumerate(readers):
+        reader.actor = Named(number)
     send(broker, count=MESSAGES, head=DURABLE)
     turn(broker)
     return broker, queue, readers
@@ -40,27 +81,17 @@ def leased(log: MemoryLog, attempts_max: int, consumers: int) -> tuple[Broker, Q
 @pytest.mark.parametrize("attempts_max", [-1, 1])
 def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int) -> None:
     """Whether they go back or are dead then."""
-    log = MemoryLog()
+    log = StoryLog()
     broker, queue, readers = leased(log, attempts_max, consumers=7)
-    holders = {message_id: reader.actor for reader in readers for message_id in list(reader.held)}
+    holders = {message_id: reader.actor for reader in readers for message_id in reader.held}
     assert len(holders) == MESSAGES
     for reader in readers:
         reader.room_bytes = 0
-    with patch.object(log, "attempted", return_value=0) as attempted, patch.object(log, "settled") as settled:
-        turn(broker, NOW_MS + LEASE_MS)
-    failed = {
-        message.id: (actor, cause) for _, message, _, _, actor, cause in (call.args for call in attempted.mock_calls)
-    }
-    buried = {
-        message.id: actor
-        for _, messages, reason, actor in (call.args for call in settled.mock_calls)
-        for message in messages
-        if reason == DEAD
-    }
+    turn(broker, NOW_MS + LEASE_MS)
     assert queue.contents.leases is not None
     assert queue.contents.leases.ended_count == MESSAGES
-    assert failed == {message_id: (actor, LEASE_EXPIRED) for message_id, actor in holders.items()}
-    assert buried == ({} if attempts_max < 0 else holders)
+    assert log.failed == {message_id: (actor, LEASE_EXPIRED) for message_id, actor in holders.items()}
+    assert log.buried == ({} if attempts_max < 0 else holders)
     assert ids(queue.contents.order) == ([] if attempts_max > 0 else sorted(holders))
 
 
@@ -71,21 +102,20 @@ class Client:
 @pytest.mark.parametrize("fails", [False, True])
 def test_messages_and_holders_are_let_go_when_their_leases_have_ended(fails: bool) -> None:
     """Or when the work that ends them breaks off."""
-    log = MemoryLog()
+    log = StoryLog()
     broker, queue, readers = leased(log, -1, consumers=2)
     clients = [Client(), Client()]
     left = WeakSet(clients)
     for reader, client in zip(readers, clients, strict=True):
         reader.room_bytes = 0
         reader.owner = client
-    done = MESSAGES // 2 if fails else MESSAGES
-    with patch.object(log, "attempted", side_effect=chain([0] * done, repeat(RuntimeError))) as attempted:
-        for _ in range(100):
-            broker.budget.refill(1000)
-            turn(broker, NOW_MS + LEASE_MS)
+    if fails:
+        log.fails_after = MESSAGES // 2
+    for _ in range(100):
+        broker.budget.refill(1000)
+        turn(broker, NOW_MS + LEASE_MS)
     assert not broker.agenda.tasks
-    assert attempted.call_count > done if fails else attempted.call_count == done
-    attempted.reset_mock(side_effect=True)
+    assert len(log.failed) == (MESSAGES // 2 if fails else MESSAGES)
     assert queue.gate.paused == fails
     for reader in readers:
         broker.detach(queue, reader, failed=False, now_ms=NOW_MS + LEASE_MS)
@@ -99,7 +129,7 @@ def test_messages_and_holders_are_let_go_when_their_leases_have_ended(fails: boo
 
 def test_who_did_not_let_a_lease_end_is_asked_before_the_others() -> None:
     """All holders are last in line then, however many there are."""
-    broker, queue, readers = leased(MemoryLog(), -1, consumers=20)
+    broker, queue, readers = leased(StoryLog(), -1, consumers=20)
     for reader in readers:
         reader.room_bytes = 0
     idle = [consumer_on(broker, queue, backlog_max=1) for _ in range(3)]
