@@ -5,37 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import pytest
-
-from artemis_py.paged_messages import Page, PageShare
-from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import Published
-from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.reader import LogReader
-from artemis_py.storage.format.records import GROUP, MESSAGE, inner_records
 from artemis_py.storage.recovery.accept_journal import recover
-from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, open_journal, publish, records
+from tests.kit.crash.prepared import QUEUE_ID, begin, commit, message, open_journal, publish
 from tests.kit.journal_story import Story
-
-
-@pytest.mark.parametrize("in_group", [False, True])
-def test_each_message_of_a_run_knows_its_record(in_group: bool) -> None:
-    """A consumer is sent it when that record is durable."""
-    disk, journal, committer = begin()
-    run = [message(number) for number in range(1, 6)]
-    if in_group:
-        journal.records.begin_group()
-    journal.records.published_run(run, QUEUE_ID, 0)
-    assert journal.records.last_lsn == run[-1].lsn
-    if in_group:
-        journal.records.end_group()
-    commit(journal, committer)
-    found = {}
-    for record in records(disk, segment_name(1)):
-        for one in inner_records(record.payload) if record.type_code == GROUP else [record]:
-            if one.type_code == MESSAGE:
-                found[codec.decode_message(one.payload).message.id] = one.lsn
-    assert found == {one.id: one.lsn for one in run}
 
 
 def test_when_a_broker_starts_all_that_was_written_is_durable() -> None:
@@ -61,20 +35,6 @@ def test_a_restart_finds_scheduled_messages_where_they_fell_due() -> None:
         assert here is not None
         assert there is not None
         assert here.detail(QUEUE_ID).order == there.detail(QUEUE_ID).order < 0
-
-
-def test_pages_that_grow_by_turns_are_all_found_again() -> None:
-    disk, journal, committer = begin()
-    pages = [Page(1, number, 10 * number) for number in (1, 2)]
-    for page in pages:
-        journal.records.page_opened(page, "q")
-    for count in (1, 2):
-        for page in pages:
-            page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
-            journal.records.paged(page)
-    commit(journal, committer)
-    found = {page.number: (page.count, page.size_bytes) for page in recover(disk).index.pages.pages()}
-    assert found == {1: (2, 200), 2: (2, 200)}
 
 
 def test_the_sender_of_a_message_behind_a_transaction_is_known(tmp_path: Path) -> None:
