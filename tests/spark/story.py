@@ -58,16 +58,6 @@ class Story:
     folder: Path
     ledger: Ledger
 
-    @property
-    def url(self) -> str:
-        """Its HTTP acceptor."""
-        return f"http://127.0.0.1:{self.broker.ports['http']}"
-
-    @property
-    def stomp(self) -> str:
-        """Its STOMP acceptor."""
-        return f"tcp://127.0.0.1:{self.broker.port}"
-
 
 @contextmanager
 def told(folder: Path) -> Iterator[Story]:

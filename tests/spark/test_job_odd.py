@@ -15,7 +15,7 @@ import pytest
 from artemis_py.spark.jobs.source import TIME_COLUMNS, LogTables
 from tests.kit.client import connected
 from tests.kit.process import eventually
-from tests.spark.live import LiveBroker, live_broker
+from tests.spark.live import live_broker
 from tests.spark.traffic_tables import rows_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ RING_SENT = 8
 
 @dataclass
 class Odd:
-    """The broker, and what the clients saw."""
+    """A broker's log, and what the clients saw."""
 
-    broker: LiveBroker
+    places: dict[str, dict[str, str]]
+    """Of its log."""
     poison: str
     """The id of the message that was refused until it was dead."""
     ring_left: int
@@ -75,14 +76,8 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Odd]:
         eventually("its time is over", lambda: time.time() * 1000 > expires_ms, bool)
         taker.subscribe("/queue/gone", id="gone")
         broker.process.await_metric(1, "artemis_messages_expired", queue="gone")
-        yield Odd(broker, poison, left)
-
-
-PLACES = ("url", "directories")
-
-
-def where(odd: Odd, place: str) -> dict[str, str]:
-    return {"url": odd.broker.url} if place == "url" else {"journal": str(odd.broker.folder), "broker": "e2e"}
+        places = {"url": {"url": broker.url}, "directories": {"journal": str(folder), "broker": "e2e"}}
+        yield Odd(places, poison, left)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +86,8 @@ def tables(spark: SparkSession, odd: Odd) -> dict[str, list[Row]]:
     found = {}
     for table in TIME_COLUMNS:
         ways = []
-        for place, mode in product(PLACES, ("batch", "stream")):
-            options = {**where(odd, place), "table": table, "includeHeaders": "true", "startingOffsets": "earliest"}
+        for place, mode in product(odd.places.values(), ("batch", "stream")):
+            options = {**place, "table": table, "includeHeaders": "true", "startingOffsets": "earliest"}
             if mode == "batch":
                 rows = spark.read.format("artemis").options(**options).load().collect()
             else:
@@ -109,7 +104,7 @@ def test_what_was_lost(spark: SparkSession, tables: dict[str, list[Row]], odd: O
     from artemis_py.spark.jobs.dead_letters import dead_letters
     from artemis_py.spark.jobs.losses import losses
 
-    log = LogTables(where(odd, "url"))
+    log = LogTables(odd.places["url"])
     rows = rows_of(losses(spark, log).table("losses"))
     assert {(row["cause"], row["queue"], row["messages"], row["kept"], row["user"]) for row in rows} == {
         ("replaced", "ring", RING_SENT - odd.ring_left, 0, "ann"), ("expired", "gone", 1, 0, "ann"),
@@ -137,6 +132,6 @@ def test_only_what_the_broker_wrote_says_of_what_a_message_is_a_copy(tables: dic
 def test_one_life(spark: SparkSession, odd: Odd) -> None:
     from artemis_py.spark.jobs.trace import trace
 
-    log = LogTables(where(odd, "directories"))
+    log = LogTables(odd.places["directories"])
     told = [row["what"] for row in rows_of(trace(spark, log, odd.poison).table("events"))]
     assert told == ["arrived", "delivered", "failed", "delivered", "failed", "dead", "copied", "there"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kit.client import connected
-from tests.kit.process import BrokerProcess
+from tests.kit.process import BrokerProcess, for_the_module, retained
 from tests.spark.brokers import journalled_broker, taken
 from tests.spark.test_documented import Reader, blocks
 
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-HEADING = "## A whole job"
+[SHOWN] = blocks("docs/from-kafka.md", "## A whole job", "diff")
+LINES = [line or " " for line in SHOWN.splitlines()]
+"""Of the job, each with its mark before it."""
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("port")
-    kept = f'<journal-retention-directory unit="DAYS" period="1">{folder / "kept"}</journal-retention-directory>'
-    with journalled_broker(folder, more=kept) as process:
-        yield process
+broker = for_the_module(lambda folder: journalled_broker(folder, more=retained(folder)))
 
 
 @pytest.fixture
@@ -53,15 +50,9 @@ def sell(broker: BrokerProcess, *sales: tuple[str, int, str]) -> None:
             client.ask("SEND", {"destination": "/queue/sales", "persistent": "true"}, body.encode())
 
 
-def lines() -> list[str]:
-    """What the page shows, each line with its mark before it."""
-    [shown] = blocks("docs/from-kafka.md", HEADING, "diff")
-    return [line or " " for line in shown.splitlines()]
-
-
 def side(mark: str) -> str:
     """The job for Kafka (``-``), or here (``+``)."""
-    return "\n".join(line[2:] for line in lines() if line[0] in f" {mark}")
+    return "\n".join(line[2:] for line in LINES if line[0] in f" {mark}")
 
 
 def table(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
@@ -116,7 +107,7 @@ def test_the_port_runs_as_written(reader: Reader, broker: BrokerProcess, tmp_pat
 
 def test_the_port_changes_where_it_reads_and_writes_alone() -> None:
     ast.parse(side("-"))
-    changed = [line for line in lines() if line[0] in "+-"]
+    changed = [line for line in LINES if line[0] in "+-"]
     words = {line[2:].strip().partition("(")[0] for line in changed}
     assert words == {".write.format", ".option", ".mode", "spark.readStream.format"}
     assert len(changed) < 15

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from artemis_py.spark.read.aggregated_tables import AggregateReader
 from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
+from tests.kit.client import StompSocket
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.readers import Row, rows_of, rows_read
 
@@ -28,14 +30,13 @@ if TYPE_CHECKING:
 LARGE = b"l" * 300_000
 
 
+@dataclass
 class Traffic:
     """What was sent, in order: the rows that have to come back."""
 
-    def __init__(self, broker: LiveBroker) -> None:
-        self.broker = broker
-        self.client = broker.client()
-        self.origin = "{}:{}".format(*self.client.socket.getsockname())
-        self.sent: list[dict[str, Any]] = []
+    broker: LiveBroker
+    client: StompSocket
+    sent: list[dict[str, Any]] = field(default_factory=list)
 
     def send(self, address: str, body: bytes, *, transaction: str | None = None, **headers: object) -> None:
         named = {name.replace("__", "-"): value for name, value in headers.items()}
@@ -49,8 +50,8 @@ class Traffic:
 
 @pytest.fixture(scope="module")
 def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
-    with live_broker(tmp_path_factory.mktemp("live")) as broker:
-        traffic = Traffic(broker)
+    with live_broker(tmp_path_factory.mktemp("live")) as broker, broker.client() as client:
+        traffic = Traffic(broker, client)
         for number in range(300):
             traffic.send("orders", b"body %d" % number, n=number)
         traffic.send("orders", b"", priority=9)
@@ -60,7 +61,6 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
         traffic.send("large", LARGE)
         for number in range(2):  # with their duplicate ids they are groups in the log, and no transactions
             traffic.send("once", b"%d" % number, _AMQ_DUPL_ID=f"id {number}")
-        client = traffic.client
         client.send("BEGIN", {"transaction": "t"})
         for number in range(3):
             traffic.send("tx", b"%d" % number, transaction="t")
@@ -95,10 +95,11 @@ def source(request: pytest.FixtureRequest, traffic: Traffic) -> dict[str, str]:
 
 def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
     rows = load(spark, source, includeHeaders="true").orderBy("offset").collect()
+    origin = "{}:{}".format(*traffic.client.socket.getsockname())
     own = [row for row in rows if row.originalAddress is None]
     assert [(row.address, row.value) for row in own] == [(sent["address"], sent["value"]) for sent in traffic.sent]
     assert {(row.origin, row.user, row.broker, row.topic == row.address) for row in own} == {
-        (traffic.origin, "ann", "e2e", True)
+        (origin, "ann", "e2e", True)
     }
     assert len({row.messageId for row in own}) == len({row.offset for row in own}) == len(own)
     for row, sent in zip(own, traffic.sent, strict=True):
@@ -126,6 +127,7 @@ def test_what_was_published_row_for_row(spark: SparkSession, traffic: Traffic, s
 
 def test_what_happened(spark: SparkSession, traffic: Traffic, source: dict[str, str]) -> None:
     rows = load(spark, source, table="events").collect()
+    origin = "{}:{}".format(*traffic.client.socket.getsockname())
     counted = Counter((row.event, row.queue) for row in rows)
     assert counted["published", None] == len(traffic.sent) + 1
     assert counted["routed", "orders"] == 303
@@ -135,9 +137,9 @@ def test_what_happened(spark: SparkSession, traffic: Traffic, source: dict[str, 
     assert counted["dead", "orders"] == 1
     assert counted["replaced", "ring"] == 2
     refused = [(row.address, row.reason, row["count"], row.origin) for row in rows if row.event == "refused"]
-    assert refused == [("full", "drop", 1, traffic.origin)]
+    assert refused == [("full", "drop", 1, origin)]
     acked = [row for row in rows if row.event == "acked"]
-    assert {(row.consumer, row.address) for row in acked} == {(f"{traffic.origin}/c1", "orders")}
+    assert {(row.consumer, row.address) for row in acked} == {(f"{origin}/c1", "orders")}
     delivered = {row.messageId for row in rows if row.event == "delivered"}
     assert {row.messageId for row in acked} <= delivered
     failed = [row for row in rows if row.event == "attempted"]

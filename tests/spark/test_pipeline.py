@@ -12,9 +12,9 @@ import subprocess
 import sys
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ from artemis_py.spark.catalog import VIEWS
 from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.delta import DeltaPlace
 from tests.kit.client import connected
-from tests.kit.process import BrokerProcess, configuration, eventually, running
-from tests.spark.brokers import drained
+from tests.kit.process import BrokerProcess, configuration, eventually, for_the_module, running
+from tests.spark.brokers import drained, url_of
 from tests.spark.kills import java_below
 from tests.spark.live import send_many
 from tests.spark.object_store import object_store
@@ -41,39 +41,25 @@ pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
 DOCUMENT = (ROOT / "docs" / "spark-jobs.md").read_text("utf-8")
+_SHELL = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).splitlines()
+COMMANDS = [shlex.split(line)[2:] for line in _SHELL if line.startswith("artemis-py pipeline ")]
+"""The arguments of every command that the document shows, from the name of the job on."""
 
 
-def documented() -> list[list[str]]:
-    """The arguments of every command that the document shows, from the name of the job on."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line)[2:] for line in lines if line.startswith("artemis-py pipeline ")]
+story = for_the_module(told)
 
 
-@pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """One broker for all tests of this file."""
-    with told(tmp_path_factory.mktemp("story")) as story:
-        yield story
-
-
+@dataclass
 class Pipeline:
     """Runs the documented commands, with this broker's places in them."""
 
-    def __init__(self, story: Story, capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-        self.story = story
-        self.told = ""
-        self.capsys = capsys
-        self.places = {
-            "http://localhost:8161": story.url, "tcp://localhost:61613": story.stomp,
-            "/data/archive": str(folder / "archive"), "/data/lake": str(folder / "lake"),
-            "/data/orders": str(folder / "orders"), "id=header['order-id']": "id=text",
-            "jdbc:postgresql://localhost/shop": f"jdbc:derby:{folder}/shop", "12-345": story.ledger.poison["id"],
-        }  # fmt: skip
+    places: dict[str, str]
+    capsys: pytest.CaptureFixture[str]
+    told: str = ""
 
     def __call__(self, job: str, *more: str, number: int = 0, code: int = 0) -> dict[str, Any]:
         """The document's command number ``number`` of a job, as JSON."""
-        command = [line for line in documented() if line[0] == job][number]
+        command = [line for line in COMMANDS if line[0] == job][number]
         return self.run(*(self.places.get(argument, argument) for argument in command), *more, code=code)
 
     def run(self, *arguments: str, code: int = 0) -> dict[str, Any]:
@@ -89,7 +75,13 @@ class Pipeline:
 @pytest.fixture
 def pipeline(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Pipeline:
     """Runs a job and returns its JSON."""
-    return Pipeline(story, capsys, tmp_path)
+    places = {
+        "http://localhost:8161": story.broker.url, "tcp://localhost:61613": url_of(story.broker),
+        "/data/archive": str(tmp_path / "archive"), "/data/lake": str(tmp_path / "lake"),
+        "/data/orders": str(tmp_path / "orders"), "id=header['order-id']": "id=text",
+        "jdbc:postgresql://localhost/shop": f"jdbc:derby:{tmp_path}/shop", "12-345": story.ledger.poison["id"],
+    }  # fmt: skip
+    return Pipeline(places, capsys)
 
 
 def by(rows: list[dict[str, Any]], *names: str) -> dict[Any, dict[str, Any]]:
@@ -148,7 +140,7 @@ def test_the_notebook(spark: SparkSession, story: Story, monkeypatch: pytest.Mon
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []
-            exec("".join(cell["source"]).replace("http://localhost:8161", story.url), names)
+            exec("".join(cell["source"]).replace("http://localhost:8161", story.broker.url), names)
     spark.sql("DROP DATABASE artemis CASCADE")
     assert charts == {
         "publish → deliver, 99 of 100 messages": 1, "deliver → acknowledge, 99 of 100 messages": 1,
@@ -184,7 +176,7 @@ def test_dead_letters(pipeline: Pipeline, story: Story) -> None:
 
 
 def test_nothing_found_says_what_there_is(pipeline: Pipeline, story: Story) -> None:
-    places = {"--url": story.url, "--journal": str(story.folder)}
+    places = {"--url": story.broker.url, "--journal": str(story.folder)}
     for option, place in places.items():
         notes = pipeline.run("losses", option, place, "--addresses", "nowhere")["notes"]
         [extent] = [note for note in notes if note != "no log has the address 'nowhere'"]
@@ -211,7 +203,7 @@ def test_a_place_that_cannot_be_written(
 ) -> None:
     file = tmp_path / "file"
     file.write_text("", "utf-8")
-    assert main(["pipeline", "archive", str(file / "archive"), "--url", story.url]) == 1
+    assert main(["pipeline", "archive", str(file / "archive"), "--url", story.broker.url]) == 1
     assert capsys.readouterr().err == f"artemis-py: {file}/archive/_archive: Not a directory\n"
 
 
@@ -220,13 +212,13 @@ def test_an_archive_has_no_parts(
 ) -> None:
     """The broker drops what it is told is archived, of all addresses."""
     for part in (["--addresses", "orders"], ["--from", "1h"], ["--to", "now"]):
-        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.url, *part]) == 2
+        assert main(["pipeline", "archive", str(tmp_path / "archive"), "--url", story.broker.url, *part]) == 2
         assert "Leave out --from, --to and --addresses" in capsys.readouterr().err
     assert not (tmp_path / "archive").exists()
 
 
 def test_reconcile(spark: SparkSession, pipeline: Pipeline, story: Story) -> None:
-    log = spark.read.format("artemis").option("url", story.url).option("subscribe", "orders").load()
+    log = spark.read.format("artemis").option("url", story.broker.url).option("subscribe", "orders").load()
     rows = log.selectExpr("broker", "messageId", "cast(value as string) as id", "publishedAt as created").persist()
     sink, database = pipeline.places["/data/orders"], pipeline.places["jdbc:postgresql://localhost/shop"]
     [poison] = rows.where(f"id = '{story.ledger.poison['body']}'").collect()
@@ -265,7 +257,7 @@ def program(name: str) -> str:
 
 
 def test_a_program(spark: SparkSession, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(program("jobs: program").replace("http://localhost:8161", story.url), {"spark": spark})
+    exec(program("jobs: program").replace("http://localhost:8161", story.broker.url), {"spark": spark})
     assert "orders" in capsys.readouterr().out
 
 
@@ -275,7 +267,7 @@ def test_programs_on_an_archive(
     pipeline("archive", number=2)
     lake = pipeline.places["/data/lake"]
     exec(program("archive: program").replace("/data/lake", lake), {"spark": spark})
-    count = spark.read.format("artemis").option("url", story.url).option("subscribe", "orders").load().count()
+    count = spark.read.format("artemis").option("url", story.broker.url).option("subscribe", "orders").load().count()
     assert capsys.readouterr().out == f"{count}\n"
     # A Python that ends while a thread of pyarrow is at work with its files is aborted now and then.
     code = program("archive: pandas").replace("/data/lake", lake) + "\nimport os, sys; sys.stdout.flush(); os._exit(0)"
@@ -285,7 +277,7 @@ def test_programs_on_an_archive(
 
 def messages_of(spark: SparkSession, story: Story) -> int:
     """How many there are in the log."""
-    return spark.read.format("artemis").option("url", story.url).option("columns", "offset").load().count()
+    return spark.read.format("artemis").option("url", story.broker.url).option("columns", "offset").load().count()
 
 
 @pytest.mark.takes_turns("the long jobs")
@@ -295,7 +287,7 @@ def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: 
     assert row["messages"] == messages_of(spark, story)
     [row] = pipeline("archive", "--compact-before", "now", number=first)["tables"]["brokers"]
     assert row["messages"] == 0
-    with urllib.request.urlopen(f"{story.url}/log/cursors/archive") as answer:
+    with urllib.request.urlopen(f"{story.broker.url}/log/cursors/archive") as answer:
         assert json.load(answer)["lsn"] == row["to"]
     place = pipeline.places[place]
     archived = pipeline.run("losses", "--archive", place)
@@ -309,7 +301,7 @@ def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: 
     message = story.ledger.poison["id"]
     assert pipeline.run("trace", message, "--archive", place)["tables"] == pipeline("trace")["tables"]
     again = ("--where", "originalQueue = 'orders'", "--address", "again")
-    selected = pipeline.run("replay", "--url", story.url, *again)
+    selected = pipeline.run("replay", "--url", story.broker.url, *again)
     assert pipeline.run("replay", "--archive", place, *again)["tables"] == selected["tables"]
     assert selected["facts"]["messages"] == 1
 
@@ -335,8 +327,8 @@ def test_an_archive_in_an_object_store_that_goes_on(
             finally:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-        [command] = [line for line in documented() if "--follow" in line]
-        command = [story.url if text == "http://localhost:8161" else text for text in command]
+        [command] = [line for line in COMMANDS if "--follow" in line]
+        command = [story.broker.url if text == "http://localhost:8161" else text for text in command]
         ended = pool.submit(send_and_stop)
         own = ["--every", "300ms", "--cursor", "followed", "--json"]
         assert main(["pipeline", *command, *own, *options]) == 0
@@ -345,11 +337,11 @@ def test_an_archive_in_an_object_store_that_goes_on(
         assert err == "archiving into s3://bucket/lake until Ctrl-C or SIGTERM\n"
         [row] = json.loads(out)["tables"]["brokers"]
         assert (row["messages"], row["steps"] >= 2) == (before + 5, True)
-        with urllib.request.urlopen(f"{story.url}/log/cursors/followed") as answer:
+        with urllib.request.urlopen(f"{story.broker.url}/log/cursors/followed") as answer:
             assert json.load(answer)["lsn"] == row["to"]
         assert main(["pipeline", "losses", "--archive", "s3://bucket/lake", "--json", *options]) == 0
         archived = json.loads(capsys.readouterr().out)
-        assert main(["pipeline", "losses", "--url", story.url, "--json"]) == 0
+        assert main(["pipeline", "losses", "--url", story.broker.url, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["tables"] == archived["tables"]
 
 
@@ -372,7 +364,7 @@ def test_an_archive_that_goes_on_ends_with_its_store(
         ended = pool.submit(end_the_store)
         options = [text for name, value in storage.items() for text in ("--storage", f"{name}={value}")]
         follow = ["--follow", "--every", "300ms", "--cursor", "gone", *options]
-        assert main(["pipeline", "archive", "s3://bucket/gone", "--url", story.url, *follow]) == 1
+        assert main(["pipeline", "archive", "s3://bucket/gone", "--url", story.broker.url, *follow]) == 1
         ended.result()
     out, err = capsys.readouterr()
     begun, failed = err.splitlines()
@@ -383,7 +375,7 @@ def test_an_archive_that_goes_on_ends_with_its_store(
 @pytest.mark.takes_turns("the killed drivers")
 def test_an_archive_that_goes_on_ends_with_its_spark(story: Story, tmp_path: Path) -> None:
     """The real process, whose JVM is killed, as the kernel does where memory is short."""
-    place = ["archive", str(tmp_path / "archive"), "--url", story.url, "--cursor", "ended"]
+    place = ["archive", str(tmp_path / "archive"), "--url", story.broker.url, "--cursor", "ended"]
     with subprocess.Popen(
         [sys.executable, "-m", "artemis_py", "pipeline", *place, "--follow", "--every", "300ms"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -411,7 +403,7 @@ def test_an_archive_killed_in_the_middle(
     """The real process, on a terminal: it shows what it does, dies, and the next run makes it whole."""
     directory = tmp_path / "archive"
     leader, follower = pty.openpty()
-    arguments = ["pipeline", "archive", str(directory), "--url", story.url, "--cursor", "killed"]
+    arguments = ["pipeline", "archive", str(directory), "--url", story.broker.url, "--cursor", "killed"]
     arguments += ["--table-format", layout]
     begun = "_archive/staging-*/messages" if layout == "parquet" else "messages/address=*"
     shuffles = ["--conf", "spark.sql.shuffle.partitions=1"]
@@ -446,7 +438,7 @@ def test_an_archive_killed_in_the_middle(
 def test_replay(pipeline: Pipeline, story: Story) -> None:
     assert pipeline("replay")["facts"]["messages"] == 1
     assert story.broker.metric("artemis_messages_added", queue="again") == 0
-    select = ("--url", story.url, "--address", "again")
+    select = ("--url", story.broker.url, "--address", "again")
     assert main(["pipeline", "replay", *select, "--publish"]) == 2
     assert "--publish needs --target tcp://HOST:PORT" in pipeline.capsys.readouterr().err
     value = pipeline("replay", number=1)
@@ -458,7 +450,7 @@ def test_replay(pipeline: Pipeline, story: Story) -> None:
 
 
 def test_every_documented_command_is_run_here() -> None:
-    counts = Counter(line[0] for line in documented())
+    counts = Counter(line[0] for line in COMMANDS)
     several = {"archive": 4, "replay": 2, "reconcile": 2}
     source = Path(__file__).read_text("utf-8")
     for job, count in counts.items():

@@ -29,21 +29,17 @@ def broker(shared: LiveBroker) -> LiveBroker:
     return shared
 
 
-def until(sink: Sink, wanted: list[str]) -> None:
-    eventually("rows", lambda: sink.values, lambda seen: seen == wanted, WAIT_S)
-
-
 def test_rows_once_and_messages_gone_when_they_are_done(broker: LiveBroker, streams: Streams) -> None:
     seen: list[int] = []
     sent = broker.send(0, 25, "jobs")
     sink = Sink(lambda _: seen.append(count(broker, "jobs")))
     query = streams.start(sink, **source(broker, "jobs", maxMessagesPerTrigger=10))
-    until(sink, sent)
+    eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
     eventually("three batches", lambda: seen, lambda counts: counts == [25, 15, 5], WAIT_S)
     # The last batch is acknowledged although nothing follows it.
     eventually("nothing is left", lambda: count(broker, "jobs"), lambda left: left == 0, WAIT_S)
     sent += broker.send(25, 3, "jobs")
-    until(sink, sent)
+    eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
     filled = lambda: [one for one in query.recentProgress if one["numInputRows"]]  # noqa: E731
     progress = eventually("progress", filled, lambda seen: len(seen) == 4, WAIT_S)
     assert [one["numInputRows"] for one in progress] == [10, 10, 5, 3]
@@ -117,13 +113,13 @@ def test_at_times(broker: LiveBroker, streams: Streams) -> None:
     sent = broker.send(0, 3, "jobs")
     sink = Sink()
     streams.start(sink, trigger={"processingTime": "2 seconds"}, **source(broker, "jobs"))
-    until(sink, sent)
+    eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
     eventually("the next trigger acknowledges", lambda: count(broker, "jobs"), lambda left: left == 0, WAIT_S)
     eventually(
         "and holds nothing", lambda: broker.process.metric("artemis_consumer_count", queue="jobs"), lambda n: n == 0
     )
     sent += broker.send(3, 2, "jobs")
-    until(sink, sent)
+    eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
 
 
 @pytest.mark.takes_turns("the streams of a queue")

@@ -15,7 +15,7 @@ from artemis_py.spark.read.batch import reader
 from artemis_py.spark.read.options import read_options
 from artemis_py.storage.format.codec import encode_fields
 from artemis_py.storage.format.records import QUEUE
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import live_broker
 from tests.spark.made_log import START_MS, MadeLog
 from tests.spark.readers import rows_in, rows_of
 
@@ -180,8 +180,8 @@ def test_addresses_before_an_end_within_a_segment(tmp_path: Path, option: str) -
 
 
 def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, database: str) -> None:
-    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
-        send_many(client, "orders", 0, 3)
+    with live_broker(tmp_path / "broker") as broker:
+        broker.send(0, 3)
         names = views(spark, broker.url, database)
         assert counted(spark, names["orders"]) == 3
         assert counted(spark, names["DLQ"]) == 0
@@ -189,8 +189,8 @@ def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, data
 
 def test_rows_are_inserted_into_a_table(tmp_path: Path, spark: SparkSession, table: str) -> None:
     """They are sent as messages, and the table has them: its log is the broker's."""
-    with live_broker(tmp_path / "broker") as broker, broker.client() as client:
-        send_many(client, "orders", 0, 3)
+    with live_broker(tmp_path / "broker") as broker:
+        broker.send(0, 3)
         made = f"url '{broker.url}', subscribe 'orders', columns 'value,address'"
         spark.sql(f"CREATE TABLE {table} USING artemis OPTIONS ({made})")
         sink = f"WITH (url 'tcp://127.0.0.1:{broker.process.port}')"

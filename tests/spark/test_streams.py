@@ -36,23 +36,21 @@ broker = for_the_module(live_broker)
 def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
     options: dict[str, Any] = {"url": broker.url, "subscribe": place, "startingOffsets": "latest"}
-    with broker.client() as client:
-        send_many(client, place, 0, 10)
-        query = streams.start(sink, **options)
-        await_progress(query)
-        send_many(client, place, 10, 50)
-        sink.await_values(50)
-        query.stop()
-        send_many(client, place, 60, 20)
-        streams.start(sink, **options)
-        sink.await_values(70)
+    broker.send(0, 10, place)
+    query = streams.start(sink, **options)
+    await_progress(query)
+    broker.send(10, 50, place)
+    sink.await_values(50)
+    query.stop()
+    broker.send(60, 20, place)
+    streams.start(sink, **options)
+    sink.await_values(70)
     assert [int(value) for value in sink.values] == [*range(10, 80)]
 
 
 def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: str) -> None:
     start = json.dumps({"e2e": durable_lsn(broker)})
-    with broker.client() as client:
-        send_many(client, place, 0, 100, 1000)
+    broker.send(0, 100, place, 1000)
     options = {"url": broker.url, "subscribe": place, "startingOffsets": start}
     small, whole = Sink(), Sink()
     streams.run(small, checkpoint="small", maxOffsetsPerTrigger=60, **options)
@@ -76,12 +74,11 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
     sink = Sink()
     query = streams.start(sink, url=broker.url, subscribe=place, startingOffsets="latest", maxMessagesPerTrigger=4)
     await_progress(query)
-    with broker.client() as client:
-        for number in range(5):
-            send_many(client, f"{place}.other", 0, 20)
-            eventually("looked at", lambda: lag(query)["e2e"].latest or 0, durable_lsn(broker).__le__, WAIT_S)
-            send_many(client, place, number, 1)
-            sink.await_values(number + 1)
+    for number in range(5):
+        broker.send(0, 20, f"{place}.other")
+        eventually("looked at", lambda: lag(query)["e2e"].latest or 0, durable_lsn(broker).__le__, WAIT_S)
+        broker.send(number, 1, place)
+        sink.await_values(number + 1)
     assert [int(value) for value in sink.values] == [*range(5)]
     assert all(rows for number, rows in sink.by_id.items() if number)  # Spark's first one is always run
     eventually("nothing is left", lambda: lag(query)["e2e"].offsets, lambda seen: seen == 0, WAIT_S)
@@ -93,14 +90,13 @@ def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, 
     sink = Sink()
     cursor = partial(ask, broker.process.ports["http"], "GET", f"/log/cursors/{place}")
     options = {"url": broker.url, "subscribe": place, "startingOffsets": "earliest", "cursor": place}
-    with broker.client() as client:
-        send_many(client, place, 0, 5)
-        streams.run(sink, **options)
-        begun = cursor().json
-        assert begun["holds"]
-        assert begun["lsn"] < sink.batches[0][0].offset
-        send_many(client, place, 5, 5)
-        streams.run(sink, **options)
+    broker.send(0, 5, place)
+    streams.run(sink, **options)
+    begun = cursor().json
+    assert begun["holds"]
+    assert begun["lsn"] < sink.batches[0][0].offset
+    broker.send(5, 5, place)
+    streams.run(sink, **options)
     assert [int(value) for value in sink.values] == [*range(10)]
     assert sink.batches[0][-1].offset <= cursor().json["lsn"] < sink.batches[1][0].offset
 
@@ -108,14 +104,13 @@ def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, 
 def test_a_cursor_that_moved_is_no_batch(broker: LiveBroker, place: str) -> None:
     """Else a query with a cursor would never rest: each batch moves it, and that is something new in the log."""
     one, other = (Query(url=broker.url, cursor=name) for name in (place, f"{place}.other"))
-    with broker.client() as client:
-        send_many(client, place, 0, 5)
-        for query in (one, other):
-            assert query.trigger()
-            assert [query.trigger(ReadAllAvailable()) for _ in range(2)] == [None, None]
-        one.reader.commit(one.at)
-        assert one.trigger(ReadAllAvailable()) is None
-        send_many(client, place, 5, 1)
+    broker.send(0, 5, place)
+    for each in (one, other):
+        assert each.trigger()
+        assert [each.trigger(ReadAllAvailable()) for _ in range(2)] == [None, None]
+    one.reader.commit(one.at)
+    assert one.trigger(ReadAllAvailable()) is None
+    broker.send(5, 1, place)
     assert one.trigger(ReadAllAvailable()) == [5]
 
 
@@ -124,9 +119,7 @@ def test_a_broker_that_is_killed_and_starts_again_under_a_query(tmp_path: Path, 
     with live_broker(tmp_path / "broker") as broker:
         streams.start(sink, url=broker.url, startingOffsets="earliest", subscribe="orders")
         for life in range(3):
-            with broker.client() as client:
-                send_many(client, "orders", life * 500, 500)
-                broker.process.kill()
+            broker.send(life * 500, 500)
             broker.start_again()
         sink.await_values(1500)
     assert sorted(int(value) for value in sink.values) == list(range(1500))
@@ -143,16 +136,14 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
         query = streams.start(sink, url=f"{broker.url},{other.url}", subscribe=place, **options)
         await_progress(query)
         sink.before = other.process.kill
-        with other.client() as its_client:
-            send_many(its_client, place, 0, 5)
+        other.send(0, 5, place)
         sink.await_values(5)
         assert other.process.process.poll() is not None
         send_many(client, place, 5, 5)
         sink.await_values(10)
         eventually("it is away", lambda: lag(query).get("other"), lambda seen: seen is None or seen.is_away, WAIT_S)
         other.start_again()
-        with other.client() as its_client:
-            send_many(its_client, place, 10, 5)
+        other.send(10, 5, place)
         sink.await_values(15)
         assert query.isActive
     assert [int(value) for value in sink.values] == [*range(15)]
@@ -161,10 +152,9 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
 def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
     streams.start(sink, journal=broker.folder, subscribe=place, startingOffsets="earliest")
-    with broker.client() as client:
-        for turn in range(4):
-            send_many(client, place, turn * 300, 300, 500)
-        sink.await_values(1200)
+    for turn in range(4):
+        broker.send(turn * 300, 300, place, 500)
+    sink.await_values(1200)
     assert [int(value) for value in sink.values] == list(range(1200))
 
 
@@ -175,8 +165,7 @@ def four_segments(folder: Path) -> list[Path]:
     """Of 10 messages each. Returns the first two."""
     log = MadeLog(folder)
     for _ in range(4):
-        log.segment(START_MS)
-        log.publish(START_MS, 10)
+        log.segment(START_MS, 10)
     log.close()
     return sorted(folder.glob("*.log"))[:2]
 
@@ -218,8 +207,7 @@ def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) ->
     log = MadeLog(tmp_path)
 
     def more(count: int) -> None:
-        log.segment(START_MS)
-        log.publish(START_MS, count)
+        log.segment(START_MS, count)
         log.close()
 
     given = {"journal": str(tmp_path), "broker": "b", "startingOffsets": "latest"}
