@@ -241,7 +241,7 @@ class KillRun:
     # ---- what came of it -------------------------------------------------------------------------
 
     def _compare_depths(self, *sides: Side) -> None:
-        """How many messages each queue holds, as the broker itself says it, and its log by url and by directory."""
+        """How many messages each queue holds, as the broker itself says it, and its log (``sources_of``)."""
         for side in sides:
             metric = side.live.process.metric
             told = {"the broker": {one: int(metric("artemis_durable_message_count", queue=one)) for one in ADDRESSES}}
@@ -265,7 +265,10 @@ class KillRun:
 
     def judge_copies(self) -> int:
         """Of what the first broker got that was published again: it is taken from its queue. Returns how much it is."""
-        both = PipelineLedger({one.id: one for side in self.sides for one in side.served.ledger.sent.values()})
+        both = PipelineLedger()
+        for side in self.sides:
+            both.sent |= side.served.ledger.sent
+            both.aborted |= side.served.ledger.aborted
         process = self.sides[0].live.process
         count = int(process.metric("artemis_message_count", queue=COPIES))
         rows = []
@@ -314,7 +317,9 @@ class KillRun:
 
 
 def sources_of(side: Side) -> dict[str, dict[str, str]]:
-    """Where the log of a broker is to be read."""
+    """Where the log of a broker is to be read; nowhere if retention may take meanwhile what is read."""
+    if "storage-limit" in (side.live.limits or ""):
+        return {}
     return {
         "the log by url": {"url": side.live.url},
         "the log by directory": {"journal": str(side.live.folder), "broker": side.live.name},

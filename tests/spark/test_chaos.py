@@ -5,12 +5,12 @@ killed, too: in the end it has every message once. ``--chaos-minutes N`` sets ho
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -18,23 +18,23 @@ from artemis_py.log_codes import CLOCK
 from artemis_py.storage.format.scan import log_files
 from tests.kit.process import STOMP
 from tests.kit.set_clock import SettableClock
-from tests.spark.kills import Application, KillRun, Side, batches_done, killed_broker, rows_in_batches
+from tests.spark.kills import Application, KillRun, batches_done, killed_broker, rows_in_batches
 
 NAMES: Final = ("one", "two")
-LIMITS: Final = 'unit="HOURS" period="1" storage-limit="400K"'
-"""Of the retained log: less than it gets in a minute. What the query has not read stays all the same."""
 LARGE_BYTES: Final = 30_000
+OPTIONS: Final[dict[str, Any]] = {
+    "is_pair": True,
+    "large_bytes": LARGE_BYTES,
+    "stomp": f"{STOMP};stompMinLargeMessageSize={LARGE_BYTES // 2}",
+    "limits": 'unit="HOURS" period="1" storage-limit="400K"',
+}
+"""The limits are those of the retained log: less than it gets in a minute. What the query has not read stays all the
+same.
+"""
 OFTEN: Final = {
     "broker": 3, "renamed": 2, "stand-by": 3, "clock": 5, "log": 4, "worker": 2, "jvm": 1, "application": 1,
 }  # fmt: skip
 """What is done, and how often in a round."""
-
-
-def chaotic(folder: Path, seed: int) -> AbstractContextManager[Side]:
-    """A broker with a stand-by, whose clock can be set."""
-    stomp = f"{STOMP};stompMinLargeMessageSize={LARGE_BYTES // 2}"
-    given = {"limits": LIMITS, "stomp": stomp, "is_pair": True}
-    return killed_broker(folder, seed, large_bytes=LARGE_BYTES, clock=SettableClock(folder / "clock"), **given)
 
 
 @pytest.mark.slow
@@ -45,7 +45,10 @@ def test_every_message_once(
     minutes: float = request.config.option.chaos_minutes
     rounds, random = [one for one, times in OFTEN.items() for _ in range(times)], Random(seed)
     with ExitStack() as stack:
-        sides = [stack.enter_context(chaotic(tmp_path / name, seed)) for name in NAMES]
+        sides = [
+            stack.enter_context(killed_broker(folder, seed, clock=SettableClock(folder / "clock"), **OPTIONS))
+            for folder in (tmp_path / name for name in NAMES)
+        ]
         urls = ",".join(side.live.url for side in sides)
         command = ["tests.spark.pipeline_driver", str(tmp_path), urls, f"tcp://127.0.0.1:{sides[0].live.process.port}"]
         commits = partial(batches_done, tmp_path, ["url"])
