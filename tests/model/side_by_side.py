@@ -220,6 +220,8 @@ class SideBySide(World[QueueModel]):
                 self._absorb_what_was_over_first(pair)
                 if any(event.queue_name == pair.queue.name and event.consumer_id is not None for event in self.events):
                     pair.model.tick_gate(self.now_ms)  # it may have opened before something fell due
+                if pair.model.plan.policy == RING and self._lost_what_lapsed(pair):
+                    self.take_back_lapsed(pair)  # it ended first, and what fell due then took its place
             replaced = pair.model.counts.replaced
             restored = pair.model.fall_due(self.now_ms)
             if restored:
@@ -241,6 +243,13 @@ class SideBySide(World[QueueModel]):
             self.take_back_lapsed(pair)
             self.absorb(pair)
         self.check()
+
+    def _lost_what_lapsed(self, pair: Queued) -> bool:
+        """Is something gone whose lease is over? Where attempts end, another reason may have taken it."""
+        contents = pair.queue.contents
+        there = {entry.message.id for entry in contents.order} | contents.held_back | contents.scheduled.keys()
+        over = [item.letter.id for _, items in pair.model.lapsed(self.now_ms) for item in items]
+        return self.plan.address.attempts_max < 0 and not there.issuperset(over)
 
     def _see_what_is_active(self, pair: Queued) -> None:
         """Where messages become active in order: take over what the broker has found by now."""
