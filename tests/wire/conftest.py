@@ -41,7 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_play(item: pytest.Function) -> bool:
     """Does this test play a transcript?"""
-    return hasattr(item, "callspec") and isinstance(item.callspec.params.get("path"), Path)
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return "turns_of_any_size" in given and isinstance(given.get("path"), Path)
 
 
 @pytest.fixture(params=["whole turns", "tiny turns"], autouse=True)

@@ -23,6 +23,8 @@ from tests.unit.perf.test_scenarios import MESSAGES, load, measure
 CONFIGURATION = """\
 <configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
   <journal-directory>{home}/journal</journal-directory>
+  <paging-directory>{home}/paging</paging-directory>
+  <large-messages-directory>{home}/large</large-messages-directory>
   <security-enabled>false</security-enabled>
   <max-disk-usage>-1</max-disk-usage>
   <acceptors><acceptor name="a">tcp://127.0.0.1:{port}?protocols=STOMP;anycastPrefix=/queue/</acceptor></acceptors>
