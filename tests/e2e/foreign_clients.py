@@ -140,14 +140,16 @@ def tool(name: str) -> str:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """A folder that becomes ``target`` when all went well, so that a run that is stopped leaves no half of it."""
+    """A folder that becomes ``target`` when all went well, so that a run that is stopped leaves no half of it. The one
+    that another process has made meanwhile stays: it is in use.
+    """
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name:
         folder = Path(name) / "new"
         folder.mkdir()
         yield folder
-        shutil.rmtree(target, ignore_errors=True)
-        folder.rename(target)
+        with suppress(OSError):
+            folder.rename(target)
 
 
 def folder_for(name: str, *sources: Path) -> Path:

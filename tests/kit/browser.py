@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.kit.ports import free_port
 from tests.kit.process import eventually
 
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -116,10 +117,11 @@ def chromium(folder: Path) -> Iterator[Browser]:
     """A browser that is gone in the end."""
     log = folder / "chromedriver.log"
     with log.open("wb") as output:
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=output, stderr=output)
+        driver = subprocess.Popen(["chromedriver", f"--port={free_port()}"], stdout=output, stderr=output)
     try:
-        said = eventually("chromedriver", lambda: _PORT.search(log.read_text("utf-8")), bool, WAIT_S)
-        assert said is not None
+        eventually("chromedriver", lambda: _PORT.search(log.read_text("utf-8")) or driver.poll() is not None, bool)
+        said = _PORT.search(log.read_text("utf-8"))
+        assert said is not None, log.read_text("utf-8")
         browser = Browser(int(said[1]))
         try:
             yield browser
