@@ -137,7 +137,8 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     [planner] = planners_below(os.getpid()) - before
     os.kill(planner, signal.SIGKILL)
     eventually("what it held is back", lambda: held(running.broker, "jobs"), lambda seen: seen == 0, WAIT_S)
-    assert attempts(running.broker, "jobs") == {"lost": BATCH}
+    told = eventually("the log tells it", lambda: attempts(running.broker, "jobs"), bool, WAIT_S)
+    assert told == {"lost": BATCH}
     (running.folder / "hold").unlink()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
     assert first.exception() is not None
@@ -247,7 +248,8 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
         # When the leases end another consumer gets the messages of the batch, and gives them back.
         with broker.client() as client:
             messages = taken(client, "leased", len(sent), acks=False, **{"consumer-priority": "9"})
-            assert set(attempts(broker, "leased")) == {"lapsed"}
+            told = eventually("the log tells it", lambda: attempts(broker, "leased"), bool, WAIT_S)
+            assert set(told) == {"lapsed"}
             proxy.drop()
             client.ask("UNSUBSCRIBE", {"id": "1"})
         eventually("they are back", lambda: held(broker, "leased"), lambda seen: seen == 0, WAIT_S)
