@@ -168,6 +168,7 @@ OWN: Final = {
     "listDiverts",
     "listDisks",
     "listJobs",
+    "listSchedules",
     "listTransactions",
     "traceMessage",
 }

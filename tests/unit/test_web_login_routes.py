@@ -33,7 +33,7 @@ class There(WebLogin):
     """None: at once."""
     given: list[Mapping[str, str]] = field(default_factory=list)
 
-    authenticate = Mock(side_effect=NotImplementedError)
+    authenticate = Mock(side_effect=AssertionError("nobody logs in by password"))
 
     def redeem(self, given: Mapping[str, str]) -> dict[str, Any]:
         self.given.append(given)
