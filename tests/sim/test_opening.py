@@ -10,8 +10,10 @@ from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld
 from tests.kit.disk import File, PowerCut, SimDisk
+from tests.kit.selection import share_of
 
-STARTS = 40
+STARTS = share_of(40)
+STARTS_MAX = 1000
 
 
 class Crashed(CrashWorld):
@@ -62,13 +64,16 @@ def _cut_each(left: dict[str, File], world: CrashWorld) -> int:
 
 
 def test_the_power_may_go_at_each_operation_of_an_opening(rng: random.Random) -> None:
-    cuts = 0
-    for _ in range(STARTS):
+    """Most openings have one operation that can be cut: then more worlds follow, until some had many."""
+    most = 0
+    for start in range(STARTS_MAX):
+        if start >= STARTS and most > 5:
+            break
         seed = rng.getrandbits(32)
         world = Crashed(seed, steps=80, large=True)
         world.live(world.open(), Projection(DUPLICATE_IDS_KEPT))
         try:
-            cuts += _cut_each(world.left, world)
+            most = max(most, _cut_each(world.left, world))
         except AssertionError as error:
             raise AssertionError(f"Crashed({seed}, steps=80, large=True): {error}") from error
-    assert cuts > STARTS
+    assert most > 5
