@@ -1,6 +1,7 @@
 """Which tests a run leaves out: those whose turn it is not, two thirds of very many that are much alike, two thirds of
-the tests of a part that did not change, and with ``--fast`` all that take long or need more than the broker's own
-dependencies. The summary names them. Continuous integration has all but the first.
+the tests of a part that did not change, on compiled modules two thirds of the files of tests end to end, and
+with ``--fast`` all that take long or need more than the broker's own dependencies. The summary names them. Continuous
+integration has all but the first, on the sources.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ PARTS: Final = (
         ("tests/e2e/console/",),
         ("artemis_py/console", "artemis_py/management", "artemis_py/server/http", "tests/kit/browser.py"),
     ),
+    Part("operations and commands", ("tests/e2e/commands/", "tests/e2e/management/"), ("artemis_py", "tests/kit")),
+    Part("monitoring", ("tests/monitoring/",), ("artemis_py", "monitoring", "tests/kit")),
     Part(
         "worlds and transcripts",
         (
@@ -79,8 +82,12 @@ PARTS: Final = (
         ("pyproject.toml", "tools/compile.py", "tests/unit/test_compile.py"),
     ),
 )
+END_TO_END: Final = "tests/e2e/"
+"""What mostly waits for other processes."""
+ALONE: Final = ("tests/e2e/test_standby.py",)
+"""Files that are the only ones to run a compiled module: a broker that waits for another one."""
 MANY: Final = 6
-"""Of fewer cases of a test none is left out."""
+"""Of fewer cases of a test, or files, none is left out."""
 BASES: Final = ("@{upstream}", "origin/HEAD", "main")
 """What a branch has left: the first of these that git knows."""
 FAST: Final = (
@@ -148,6 +155,18 @@ def take_thirds(items: Iterable[pytest.Item], seed: int) -> None:
         for item in those if len(those) >= MANY else ():
             if not is_in_the_third(item.nodeid, seed):
                 leave_out(item, "a third in each run (all: CI=1, on the sources)")
+
+
+def take_third_of_files(items: Iterable[pytest.Item], seed: int) -> None:
+    """Of the files of tests end to end a run on compiled modules has a third, by its seed; of a few, all. Each of them
+    starts a broker, uses it and ends it, and on the sources all of them run: what compiling breaks shows in a third.
+    """
+    members = [item for item in items if item.nodeid.startswith(END_TO_END) and not item.nodeid.startswith(ALONE)]
+    files = {item.nodeid.partition("::")[0] for item in members}
+    third = third_of(files, seed) if len(files) >= MANY else files
+    for item in members:
+        if item.nodeid.partition("::")[0] not in third:
+            leave_out(item, "a third of the files in each run on compiled modules (all: on the sources)")
 
 
 def is_of_ci() -> bool:

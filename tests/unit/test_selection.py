@@ -64,6 +64,25 @@ def test_a_third_of_spark_runs_and_the_rest_is_named(tmp_path: Path) -> None:
     assert "60 passed" in pytest_in(tmp_path, *options, CI="true")
 
 
+def test_compiled_modules_prove_a_third_of_the_files_end_to_end(tmp_path: Path) -> None:
+    """Also in continuous integration, which has all on the sources. Of a few files that somebody names all run."""
+    (tmp_path / "tests" / "e2e").mkdir(parents=True)
+    files = [f"tests/e2e/test_{letter}.py" for letter in "abcdef"]
+    for file in files:
+        (tmp_path / file).write_text(TEN)
+    (tmp_path / "conftest.py").write_text("import tests.conftest\ntests.conftest.IS_COMPILED = True\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    options = ["-ra", "-p", "tests.conftest", "--seed", "256"]
+    said = pytest_in(tmp_path, *options, CI="true")
+    assert "20 passed, 40 skipped" in said
+    told = ": a third of the files in each run on compiled modules (all: on the sources)\n"
+    assert {file for file in files if f"SKIPPED [10] {file}{told}" not in said} == {files[1], files[4]}
+    assert "50 passed" in pytest_in(tmp_path, *options, *files[:5], CI="true")
+    assert all((ROOT / file).exists() for file in selection.ALONE)
+    (tmp_path / "conftest.py").unlink()
+    assert "60 passed" in pytest_in(tmp_path, *options, CI="true")
+
+
 def test_three_thirds_are_all_of_it() -> None:
     """Whatever the digits are by which tests take turns."""
     files = [f"tests/spark/test_{number}.py" for number in range(20)]
