@@ -39,7 +39,7 @@ def _replace(contents: Sequence[tuple[Path, bytes]], mode: int | None) -> None:
             before = target.read_bytes() if target.exists() else None
             os.replace(temporary, target)
             done.append((target, before))
-            _sync_directory(target.parent)
+            sync_path(target.parent)
     except BaseException:
         for temporary, _ in staged:
             with suppress(OSError):
@@ -73,9 +73,10 @@ def _write(temporary: Path, target: Path, data: bytes, mode: int | None) -> None
         os.fsync(descriptor)
 
 
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_path(path: Path) -> None:
+    """Make the content of a file, or the names in a directory, durable. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(directory)
+        os.fsync(descriptor)
     finally:
-        os.close(directory)
+        os.close(descriptor)

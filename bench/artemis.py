@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Target
 from bench.broker import CACHE, LOOPBACK, Broker
 from bench.certificate import PASSWORD, write_certificate, write_pkcs12
 from tests.kit.ports import free_port

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.registry import SCENARIOS
 from artemis_py.perf.scenario import Scenario
-from artemis_py.perf.target import Target
 
 LOOPBACK = "127.0.0.1"
 ON_ANOTHER_PORT: Final = frozenset({"1w"})

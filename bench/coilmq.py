@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Target
 from bench.broker import CACHE, DURABLE, LOOPBACK, ON_ANOTHER_PORT, Broker
 
 REQUIREMENT: Final = "coilmq==1.1.0"

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.perf.report import number, with_unit
-from artemis_py.perf.result import METRICS, Outcome
+from artemis_py.perf.result import METRICS, Outcome, number, with_unit
 from bench.brokers import present
 from bench.driver import Measured, measure
 from bench.part import VERDICTS, Extent, Part, Say, Table

@@ -12,8 +12,7 @@ from typing import Final
 from artemis_py.errors import PerfError
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import choose
-from artemis_py.perf.report import Progress
-from artemis_py.perf.result import Outcome
+from artemis_py.perf.result import Outcome, Progress
 from artemis_py.perf.scenario import Options, Run, Scenario, new_outcome, run_once
 from artemis_py.perf.startup import running
 from bench.broker import Broker

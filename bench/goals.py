@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.perf.report import with_unit
-from artemis_py.perf.result import METRICS
+from artemis_py.perf.result import METRICS, with_unit
 from bench.brokers import BROKERS, present
 from bench.comparison import OWN, failures, notes
 from bench.driver import Measured, measure

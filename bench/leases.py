@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.link import Link
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Link, Target
 from artemis_py.stomp.client import frame
 from bench.own import ArtemisPy, Own, fill, started
 from bench.part import Extent, Finding, Findings, Say

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import end_of, numbered
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
+from artemis_py.perf.pump import end_of, numbered
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.streams import Stream, Transient, TransientLarge
-from artemis_py.perf.target import Target
 from bench.broker import LOOPBACK, Program
 
 # By default the server lets a consumer go that is 64 MiB behind; here producer and consumer are one program.

@@ -21,8 +21,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.link import Link
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Link, Target
 from artemis_py.stomp.client import frame
 from bench.own import ArtemisPy, Own, fill, started
 from bench.part import Extent, Part, Say, Table

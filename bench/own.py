@@ -14,11 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.startup import running
-from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
 from artemis_py.version import IS_COMPILED, VERSION
 from bench.broker import CACHE, LOOPBACK, Broker

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
+from artemis_py.perf.pump import body_of
 from artemis_py.perf.registry import choose
-from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
 from bench.own import QUEUE, Own, Retaining, started
 from bench.part import Finding, Say

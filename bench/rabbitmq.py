@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Target
 from bench.broker import LOOPBACK, ON_ANOTHER_PORT, Broker, debian_version
 from bench.certificate import write_certificate, write_pem
 from tests.kit.ports import free_port

@@ -10,11 +10,10 @@ from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import GROUP, Durable, Sink, Source
-from artemis_py.perf.frames import body_of, end_of, numbered
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
+from artemis_py.perf.pump import body_of, end_of, numbered
 from artemis_py.perf.scenario import Run, Scenario
 from artemis_py.perf.sync import DurableSync, DurableSyncProducers, SyncProducers, Window
-from artemis_py.perf.target import Target
 from bench.broker import LOOPBACK, Program
 
 READERS: Final = "readers"

@@ -14,12 +14,11 @@ from typing import Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import fill
-from artemis_py.perf.frames import body_of
 from artemis_py.perf.latency import Exchange
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
+from artemis_py.perf.pump import body_of
 from artemis_py.perf.result import latency_metrics, percentile
 from artemis_py.perf.scenario import Run
-from artemis_py.perf.target import Target
 from artemis_py.stomp.client import frame
 from bench.own import Retaining, started
 from bench.part import Extent, Finding, Findings, Say

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import body_of
+from artemis_py.perf.pump import body_of
 from bench.own import Own, Retaining, fill, started
 from bench.part import Extent, Part, Say, Table
 from bench.pipeline import absent, spark_session

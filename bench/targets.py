@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from artemis_py.perf.report import with_unit
+from artemis_py.perf.result import with_unit
 from bench.broker import DURABLE
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import random
 import resource
 import subprocess
 import zlib
 from collections.abc import Collection, Generator, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,8 +27,6 @@ NEW = "new"
 DESCRIPTORS = 8192
 WHOLE = pytest.StashKey[Collection[str]]()
 _SPARK = "tests/spark/"
-_WAITING = "tests/e2e/"
-"""What mostly waits for other processes."""
 _LONG = ("tests/model/", "tests/sim/", "tests/wire/", "tests/queues/", "tests/unit/holdings/")
 """What computes for long in one file."""
 _WAITING_UNTIL = 0.8
@@ -103,6 +103,22 @@ def pytest_configure_node(node: Any) -> None:
     """Gives a process of this run its seed, and the parts that run as a whole."""
     node.workerinput["seed"] = node.config.option.seed
     node.workerinput["whole"] = node.config.stash[WHOLE]
+    has_all = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS and not node.config.option.fast
+    node.workerinput["has_all"] = has_all
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each process of a run of all tests imports another share of their files first, and then all in order. In a fresh
+    clone pytest rewrites them, which takes longer than to collect them; so each file is rewritten once, not by all.
+    """
+    process = getattr(session.config, "workerinput", {})
+    if not process.get("has_all", False):
+        return
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    for file in files[int(process["workerid"].removeprefix("gw")) * len(files) // process["workercount"] :]:
+        with suppress(Exception, pytest.skip.Exception):  # whoever collects it says so
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -126,6 +142,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selection.take_turns(items, config.option.seed)
         if IS_COMPILED or not selection.is_of_ci():
             selection.take_thirds(items, config.option.seed)
+        if IS_COMPILED:
+            selection.take_third_of_files(items, config.option.seed)
         selection.leave_out_of_parts(items, config.stash[WHOLE], config.option.seed)
     places = _places([item.nodeid for item in items])
     items.sort(key=lambda item: places[_file_of(item.nodeid)])
@@ -157,7 +175,7 @@ def _places(nodeids: Iterable[str]) -> dict[str, float]:
     """
     groups: dict[str, list[str]] = {"Spark": [], "waiting": [], "long": [], "short": []}
     for file in dict.fromkeys(map(_file_of, nodeids)):
-        group = "waiting" if file.startswith(_WAITING) else "long" if file.startswith(_LONG) else "short"
+        group = "waiting" if file.startswith(selection.END_TO_END) else "long" if file.startswith(_LONG) else "short"
         groups["Spark" if file.startswith(_SPARK) else group].append(file)
     spread = {"Spark": 0.0, "waiting": _WAITING_UNTIL, "long": _WAITING_UNTIL, "short": 1.0}
     return {

@@ -181,9 +181,10 @@ def main() -> None:
     setuptools: Any = import_module("mypyc.build")  # which knows where they are
     compiler = setuptools.ccompiler.new_compiler()
     setuptools.sysconfig.customize_compiler(compiler)
+    flags = get_cflags(opt_level=os.environ.get("MYPYC_OPT_LEVEL", "2"), debug_level="0", multi_file=True)
     plan = {
         "version": __version__,
-        "compiler": [*compiler.compiler_so, *get_cflags(opt_level="2", debug_level="0", multi_file=True), "-fcommon"],
+        "compiler": [*compiler.compiler_so, *flags, "-fcommon"],
         "linker": compiler.linker_so,
         "runtime": include_dir(),
         "always": RUNTIME_C_FILES,

@@ -16,8 +16,8 @@ from artemis_py.text_table import Column, print_table
 from artemis_py.units import parse_decimal, parse_long
 
 if TYPE_CHECKING:
+    from artemis_py.perf.link import Target
     from artemis_py.perf.scenario import Options
-    from artemis_py.perf.target import Target
 
 HELP = "measure a STOMP broker"
 
@@ -160,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from artemis_py.perf.process import ProcessTree
     from artemis_py.perf.registry import DEFAULT, SCENARIOS, choose
-    from artemis_py.perf.report import Progress, as_json, table
+    from artemis_py.perf.result import Progress, as_json, table
     from artemis_py.perf.scenario import Run, any_needs_broker, check_broker, run_rounds
 
     if args.list:
@@ -186,7 +186,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _target(args: argparse.Namespace) -> Target:
-    from artemis_py.perf.target import Target, parse_header, parse_url
+    from artemis_py.perf.link import Target, parse_header, parse_url
     from artemis_py.security.client_login import ClientLogin
 
     given = stomp_url_for(args, args.url) if args.context else args.url or STOMP_URL

@@ -23,10 +23,9 @@ from artemis_py.spark.runtime.command import Progress
 from artemis_py.storage.retention.cursors import check_name
 from artemis_py.terminal_output import as_json, many, say, say_made, warn
 from artemis_py.tracing.export import OPEN_S_MAX, Collector, Cursor, Export
-from artemis_py.tracing.journeys import Journeys
+from artemis_py.tracing.journeys import FinishedSpan, Journeys
 from artemis_py.tracing.reading import BrokerSource, DirectorySource
 from artemis_py.tracing.source import Beginning, LogSource
-from artemis_py.tracing.span import FinishedSpan
 
 HELP: Final = "print or export the traces of messages, from the log"
 _BROKER_S: Final = 5

@@ -13,10 +13,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, final
 
-from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.secrets_in_text import MASK, names_a_secret
 from artemis_py.config.security_settings import PERMISSIONS
-from artemis_py.config.settings import AddressConfig, BrokerConfig, CoreSettings, DivertConfig
+from artemis_py.config.settings import AddressConfig, BrokerConfig, CoreSettings, DivertConfig, SettingsEntry
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.bridges import BridgeConfig
 from artemis_py.config.tables.declarations import NOWHERE, QUEUE_DEFAULTS, Origin, QueueConfig

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
-from artemis_py.config.merging import Traced
 from artemis_py.config.security_settings import PERMISSIONS, SecuritySetting
-from artemis_py.config.settings import AddressSettings, BrokerConfig
+from artemis_py.config.settings import AddressSettings, BrokerConfig, Traced
 from artemis_py.config.tables.declarations import AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.fields import Setting, settings_of, show
 from artemis_py.config.tables.queue_settings import QueueSettings, queue_settings, source_of

@@ -17,10 +17,17 @@ from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
 from artemis_py.config.draft import AcceptorDraft, Draft, SecurityDraft
-from artemis_py.config.hawtio_oidc import read_hawtio_oidc
 from artemis_py.config.problems import Problems, nearest
+from artemis_py.config.properties_file import read_properties
 from artemis_py.config.tables.core_settings import CoreSettings
-from artemis_py.config.tables.declarations import NOWHERE, BootstrapUsers, JaasConfig, Origin, WebAccess
+from artemis_py.config.tables.declarations import (
+    NOWHERE,
+    AuthenticatorConfig,
+    BootstrapUsers,
+    JaasConfig,
+    Origin,
+    WebAccess,
+)
 from artemis_py.config.tables.fields import names_of
 from artemis_py.config.xml.source import Element, Source, load_text, local_name, parse
 
@@ -68,7 +75,7 @@ class Instance:
         access = os.path.join(self.directory, "etc", "jolokia-access.xml")
         if os.path.isfile(access):
             draft.web_access = read_jolokia_access(access, self.properties, draft.problems)
-        oidc = read_hawtio_oidc(self._oidc_file, draft.problems) if os.path.isfile(self._oidc_file) else None
+        oidc = _read_hawtio_oidc(self._oidc_file, draft.problems) if os.path.isfile(self._oidc_file) else None
         known = {each.options.get("issuer") for each in draft.authenticators}
         if oidc is not None and oidc.options["issuer"] not in known:
             draft.authenticators.append(oidc)
@@ -508,3 +515,48 @@ def _names(element: Element) -> Iterator[str]:
     for name in str(element.get("roles") or "").split(","):
         if name.strip():
             yield name.strip()
+
+
+# ---- hawtio-oidc.properties: the OpenID provider at which people log in for the console ----------
+#
+# ``artemis create`` writes the file without a ``provider``; then nobody does.
+
+_PLACEHOLDER: Final = re.compile(r"\$\{([^}]+)\}")
+_ROLE_MAPPING: Final = "roleMapping."
+_OIDC_OPTIONS: Final = {"name": "name", "scope": "scope", "redirect_uri": "redirect-uri"}
+"""Properties that are options of the authenticator ``oidc`` as they are."""
+_OIDC_UNUSED: Final = ("ssl.truststore", "ssl.keystore", "http.proxyURL")
+"""Properties without which the provider may not be reached."""
+
+
+def _read_hawtio_oidc(path: str, problems: Problems) -> AuthenticatorConfig | None:
+    """Read the file; None if it names no provider. Defaults are those of Hawtio."""
+    found = {each.key: each for each in read_properties(path, problems)}
+    values = {key: each.value.strip() for key, each in found.items()}
+    if not values.get("provider"):
+        return None
+    roles_path = values.get("oidc.rolesPath") or "roles"
+    mapped = {key.removeprefix(_ROLE_MAPPING): role for key, role in values.items() if key.startswith(_ROLE_MAPPING)}
+    options = {
+        "issuer": values["provider"],
+        "client-id": values.get("client_id", ""),
+        "user-claim": values.get("oidc.userPath") or "preferred_username",
+        "roles-claim": _PLACEHOLDER.sub(lambda each: values.get(each[1], each[0]), roles_path),
+        "role-mapping": ",".join(f"{outside}={inside}" for outside, inside in mapped.items()),
+        **{option: values[key] for key, option in _OIDC_OPTIONS.items() if values.get(key)},
+    }
+    for key in _OIDC_UNUSED:
+        if values.get(key):
+            problems.warning(
+                "left-out",
+                found[key].origin,
+                f'{key} is not used: write <authenticator name="oidc"> in broker.xml, with the option ca-file if the '
+                "provider has a certificate of your own (docs/oidc.md)",
+            )
+    origin = found["provider"].origin
+    problems.note(
+        "instance",
+        origin,
+        "people log in at the console with this provider; STOMP clients, too, may send its tokens as passwords",
+    )
+    return AuthenticatorConfig(name="oidc", options=options, origin=origin)

@@ -42,6 +42,7 @@ T = TypeVar("T")
 
 _ESCAPE: Final = "\\"
 _NO_LINE_BREAK: Final = "[^\\n\\r\\x85\\u2028\\u2029]"
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 @final
@@ -268,3 +269,13 @@ class _WildcardMatch:
         if len(runs) > 1:
             parts.append(f"{one_char}+{re.escape(runs[-1])}")
         return "".join(parts)
+
+
+def uuid_key(address: str, namespace: str, delimiter: str) -> str:
+    """Return the name under which settings of ``address`` are looked up.
+
+    With ``uuid-namespace`` set, an address that is a UUID in lower case is looked up as namespace, delimiter, UUID.
+    """
+    if namespace and _UUID.fullmatch(address):
+        return f"{namespace}{delimiter}{address}"
+    return address

@@ -37,10 +37,9 @@ from artemis_py.config.elements import (
     read_wildcards,
 )
 from artemis_py.config.matching import WildcardSyntax, check_literal_markers, check_match, check_setting_match
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
 from artemis_py.config.problems import Problems
 from artemis_py.config.security_settings import SecurityConfig, SecuritySetting
-from artemis_py.config.settings import BrokerConfig
+from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.core_settings import CoreSettings
 from artemis_py.config.tables.declarations import AddressConfig, DivertConfig, Origin, QueueConfig

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax
-from artemis_py.config.merging import uuid_key
+from artemis_py.config.matching import DEFAULT_SYNTAX, Repository, WildcardSyntax, uuid_key
 from artemis_py.config.tables.declarations import NOWHERE, Origin
 
 PERMISSIONS: Final = (

@@ -11,9 +11,8 @@ from artemis_py.core.addresses.routing_table import Bindings, Route
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import NEVER_MS
 from artemis_py.core.consumer import Consumer
-from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, SettingsChanges
+from artemis_py.core.destinations.amend import AddressChanges, QueueChanges, QueueOperations, SettingsChanges
 from artemis_py.core.destinations.auto_create import Resolver
-from artemis_py.core.destinations.deployment import Deployment
 from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.due_timers import DueTimers
@@ -24,15 +23,14 @@ from artemis_py.core.notification_fields import tell_consumer
 from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
 from artemis_py.core.operations.import_messages import Importing
 from artemis_py.core.operations.messages import MessageOperations
-from artemis_py.core.operations.queues import QueueOperations
-from artemis_py.core.pages.page_stream import Streams
+from artemis_py.core.pages import Streams
 from artemis_py.core.publish.copies import CopyMaker
 from artemis_py.core.publish.duplicates import Commits, Duplicates
 from artemis_py.core.publish.publish import CopyPublisher, Publisher, Router
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.reaper import Reaper
-from artemis_py.core.recovery import restore_ids, restore_messages, restore_streams, what_goes
+from artemis_py.core.recovery import Deployment, restore_ids, restore_messages, restore_streams, what_goes
 from artemis_py.core.reload import Redeployment
 from artemis_py.core.sampler import Sampler
 from artemis_py.core.slow_consumers import SlowConsumers

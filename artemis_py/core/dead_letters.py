@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, final
 
 from mypy_extensions import mypyc_attr
 
-from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.settings import SettingsRepository
 from artemis_py.config.tables.declarations import ANYCAST, MULTICAST
 from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Head, HeaderName, Message

@@ -23,9 +23,8 @@ from artemis_py.core.operations.scan import MessageFilter, QueueScan, ScanCursor
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Coming, Step, Task, Until
 from artemis_py.core.transactions import Transaction
-from artemis_py.errors import BadRequestError, NotFoundError
+from artemis_py.errors import BadRequestError, LimitError, NotFoundError
 from artemis_py.histogram import Histogram
-from artemis_py.management.jobs import Jobs
 from artemis_py.management.listing import Row, Selection
 from artemis_py.message import LargeBody
 from artemis_py.security.user_files import KnownUser
@@ -464,6 +463,76 @@ class Send(Protocol):
         """Publish a SEND with these headers and a body in parts, for this user, who must have the right to it; None:
         for whoever may do anything. The result has ``messageID``, and whether it was ``routed``. Raises BrokerError.
         """
+
+
+# ---- background jobs -----------------------------------------------------------------------------
+#
+# Work that goes on after its operation was answered. A restart forgets jobs, not what they did.
+
+RUNNING: Final = "running"
+DONE: Final = "done"
+STOPPED: Final = "stopped"
+_JOBS_KEPT_MAX: Final = 100
+"""So many jobs that are over are remembered."""
+_JOBS_RUNNING_MAX: Final = 20
+"""So many jobs may run at the same time."""
+
+
+@final
+class Job:
+    """One work: what it does, on which queue, when it began (epoch ms), and how far it is."""
+
+    def __init__(self, id: int, what: str, queue: str, begun_ms: int, planned_count: int, rate: int) -> None:
+        self.id = id
+        self.what = what
+        self.queue = queue
+        self.begun_ms = begun_ms
+        self.planned_count = planned_count
+        """How many messages it is about."""
+        self.rate = rate
+        """How many messages it does in a second, at most."""
+        self.ended_ms = 0
+        self.state = RUNNING
+        self.done: Callable[[], int] = lambda: 0
+        """How many messages it has done."""
+        self.remark = ""
+        """What was left, and why, once it is over."""
+
+    @property
+    def is_running(self) -> bool:
+        """Is it not over?"""
+        return self.state == RUNNING
+
+    def was_stopped(self) -> bool:
+        """Has an operator stopped it?"""
+        return self.state == STOPPED
+
+
+@final
+class Jobs:
+    """The jobs since the start: those that run, and the last ones that are over."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, Job] = {}
+        self._last_id = 0
+
+    def begin(self, what: str, queue: str, begun_ms: int, planned_count: int, rate: int) -> Job:
+        """A new job. Raises LimitError if too many run."""
+        over = [job for job in self.by_id.values() if not job.is_running]
+        if len(self.by_id) - len(over) >= _JOBS_RUNNING_MAX:
+            raise LimitError(f"{_JOBS_RUNNING_MAX} jobs run already; wait until one is over, or stop one")
+        for job in over[: max(len(over) - _JOBS_KEPT_MAX + 1, 0)]:
+            del self.by_id[job.id]
+        self._last_id += 1
+        job = self.by_id[self._last_id] = Job(self._last_id, what, queue, begun_ms, planned_count, rate)
+        return job
+
+    def end(self, job: Job, now_ms: int, remark: str) -> None:
+        """End a job. ``remark`` is what was left, and why."""
+        job.ended_ms = now_ms
+        job.remark = remark
+        if job.is_running:
+            job.state = DONE
 
 
 # ---- cursors of lists ----------------------------------------------------------------------------

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from artemis_py.management.operation import Operation
-from artemis_py.management.operations.acceptors import ACCEPTOR_OPERATIONS
 from artemis_py.management.operations.addresses import ADDRESS_OPERATIONS
 from artemis_py.management.operations.bridges import BRIDGE_OPERATIONS
 from artemis_py.management.operations.broker import BROKER_OPERATIONS
 from artemis_py.management.operations.browse import BROWSE_OPERATIONS
-from artemis_py.management.operations.connections import CONNECTION_OPERATIONS, SESSION_OPERATIONS
+from artemis_py.management.operations.connections import ACCEPTOR_OPERATIONS, CONNECTION_OPERATIONS, SESSION_OPERATIONS
 from artemis_py.management.operations.consumers import CONSUMER_OPERATIONS
 from artemis_py.management.operations.dead_letters import DEAD_LETTER_OPERATIONS
 from artemis_py.management.operations.diverts import DIVERT_OPERATIONS

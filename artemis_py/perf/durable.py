@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_NUMBER, body_of, numbered, send_headers
-from artemis_py.perf.link import Link, raise_if_error
+from artemis_py.perf.link import Headers, Link, Target, raise_if_error
+from artemis_py.perf.pump import BLOCK_NUMBER, body_of, numbered, send_headers
 from artemis_py.perf.scenario import Run, Scenario, warm_up
-from artemis_py.perf.target import Headers, Target
 from artemis_py.stomp.client import FrameReader, frame
 
 PERSISTENT: Final[Headers] = (("persistent", "true"),)

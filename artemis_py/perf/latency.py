@@ -16,12 +16,11 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_BYTES, body_of, send_frame, send_headers
-from artemis_py.perf.link import Link, raise_if_error
+from artemis_py.perf.link import Link, Target, raise_if_error
 from artemis_py.perf.process import value_of
+from artemis_py.perf.pump import BLOCK_BYTES, body_of, send_frame, send_headers
 from artemis_py.perf.result import latency_metrics
 from artemis_py.perf.scenario import Run, Scenario
-from artemis_py.perf.target import Target
 from artemis_py.stomp.client import FrameReader, frame
 
 STAMP_DIGITS: Final = 20

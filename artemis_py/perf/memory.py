@@ -10,10 +10,9 @@ from contextlib import ExitStack
 from typing import Final
 
 from artemis_py.errors import PerfError, StompError
-from artemis_py.perf.frames import blocks, body_of, marker_of, numbered, send_frame, send_headers
 from artemis_py.perf.link import Link
 from artemis_py.perf.process import Usage
-from artemis_py.perf.pump import Pump, Receiver, Sender
+from artemis_py.perf.pump import Pump, Receiver, Sender, blocks, body_of, marker_of, numbered, send_frame, send_headers
 from artemis_py.perf.scenario import Run, Scenario
 
 MESSAGES: Final = 300_000

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError, StompError
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import ProcessTree, machine_cpu_s, syncs_of
-from artemis_py.perf.report import Progress
-from artemis_py.perf.result import MEGABYTE, MILLION, Outcome
-from artemis_py.perf.target import Target
+from artemis_py.perf.result import MEGABYTE, MILLION, Outcome, Progress
 
 BATCH_FIRST: Final = 1_000
 BATCH_LONG_ENOUGH_S: Final = 0.3

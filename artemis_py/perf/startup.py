@@ -18,12 +18,10 @@ from typing import IO, Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import GROUP, fill
-from artemis_py.perf.frames import body_of, marker_of
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import ProcessTree
-from artemis_py.perf.pump import Pump, Receiver
+from artemis_py.perf.pump import Pump, Receiver, body_of, marker_of
 from artemis_py.perf.scenario import Run, Scenario
-from artemis_py.perf.target import Target
 
 POLL_S: Final = 0.002
 STOP_S: Final = 20.0

@@ -7,9 +7,19 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.frames import BLOCK_BYTES, blocks, body_of, marker_of, numbered, send_frame, unique_frame
 from artemis_py.perf.link import Link, message
-from artemis_py.perf.pump import Pump, Receiver, Sender
+from artemis_py.perf.pump import (
+    BLOCK_BYTES,
+    Pump,
+    Receiver,
+    Sender,
+    blocks,
+    body_of,
+    marker_of,
+    numbered,
+    send_frame,
+    unique_frame,
+)
 from artemis_py.perf.scenario import Run, Scenario, warm_up
 
 SINGLE_BURST: Final = 64

@@ -13,12 +13,10 @@ from typing import ClassVar, Final
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import PERSISTENT
-from artemis_py.perf.frames import BLOCK_NUMBER, body_of, marker_of, numbered, send_headers
-from artemis_py.perf.link import Link, raise_if_error
-from artemis_py.perf.pump import Pump, Receiver
+from artemis_py.perf.link import Headers, Link, raise_if_error
+from artemis_py.perf.pump import BLOCK_NUMBER, Pump, Receiver, body_of, marker_of, numbered, send_headers
 from artemis_py.perf.result import latency_metrics, percentile
 from artemis_py.perf.scenario import Run, Scenario
-from artemis_py.perf.target import Headers
 from artemis_py.stomp.client import FrameReader, frame
 
 POLL_S: Final = 0.25

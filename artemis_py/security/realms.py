@@ -25,8 +25,8 @@ from artemis_py.security.users.reloaded import Fetched, ReloadedFile, fetched_ke
 from artemis_py.security.users.reloaded import files_of as reloaded_files_of
 
 if TYPE_CHECKING:
-    from artemis_py.security.jaas.login_config import LoginConfig
-    from artemis_py.security.jaas.stack import ModuleStack
+    from artemis_py.security.login_config import LoginConfig
+    from artemis_py.security.login_modules import ModuleStack
 
 BUILT_IN: Final = {
     "jwt": "artemis_py.security.tokens:JwtAuthenticator",
@@ -213,7 +213,7 @@ class OneUser:
 
 
 def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems, before: frozenset[str]) -> Domains:
-    from artemis_py.security.jaas.login_config import OTHER, read_login_config
+    from artemis_py.security.login_config import OTHER, read_login_config
 
     login_config = read_login_config(jaas.file, config.properties, jaas.origin, problems)
     if problems.has_errors:
@@ -244,8 +244,7 @@ def _open_domains(config: BrokerConfig, jaas: JaasConfig, problems: Problems, be
 
 
 def _stack(config: BrokerConfig, login_config: LoginConfig, domain: str, problems: Problems) -> ModuleStack:
-    from artemis_py.security.jaas.modules import make_module
-    from artemis_py.security.jaas.stack import ModuleStack, Stacked
+    from artemis_py.security.login_modules import ModuleStack, Stacked, make_module
 
     stacked: list[Stacked] = []
     for entry in login_config.modules_of(domain):

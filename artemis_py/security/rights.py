@@ -19,8 +19,7 @@ from typing import Final, NamedTuple, final
 from weakref import WeakValueDictionary
 from xml.sax.saxutils import quoteattr
 
-from artemis_py.config.matching import setting_matches
-from artemis_py.config.merging import uuid_key
+from artemis_py.config.matching import setting_matches, uuid_key
 from artemis_py.config.security_settings import PERMISSIONS, SecuritySetting
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import NotAllowedError

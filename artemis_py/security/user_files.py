@@ -11,8 +11,8 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.declarations import BootstrapUsers, JaasConfig, Origin
 from artemis_py.errors import ConfigError
-from artemis_py.security.jaas.login_config import ModuleEntry, read_login_config
-from artemis_py.security.jaas.modules import PACKAGE, certificate_files, guest_of, user_files
+from artemis_py.security.login_config import ModuleEntry, read_login_config
+from artemis_py.security.login_modules import PACKAGE, certificate_files, guest_of, user_files
 from artemis_py.security.users.accounts import UserFiles, files_of, roles_in, users_in
 from artemis_py.security.users.passwords import HashedPassword, PlainPassword, StoredPassword, stored_password
 

@@ -1,4 +1,4 @@
-"""Tokens to tree.
+"""Selector text to tokens, and tokens to a tree.
 
 ::
 
@@ -35,7 +35,7 @@ import re
 from hashlib import blake2b
 from typing import Final, NoReturn, final
 
-from artemis_py.selector.lexer import END, NAME, NUMBER, TEXT, Token, fail, tokens
+from artemis_py.errors import SelectorError
 from artemis_py.selector.tree import (
     And,
     Arithmetic,
@@ -53,6 +53,148 @@ from artemis_py.selector.tree import (
     Truth,
     is_condition,
 )
+
+# ---- tokens ----------------------------------------------------------------------------------------------------------
+#
+# Names are letters, digits, ``_`` and ``$``, not beginning with a digit, and are case-sensitive; with the prefix
+# ``hyphenated_props:`` also ``-``. Any other name is in double quotes, with ``""`` for a quote in it. Keywords are
+# recognised in any letter case. Texts are in single quotes with ``''`` for a quote in them. Numbers are decimal,
+# hexadecimal (``0x1F``) or octal (``017``), each with or without a final ``L``, or floating-point (``1.5``, ``5.``,
+# ``.5``, ``1E-3``). ``-- …`` to the end of the line and ``/* … */`` are comments.
+#
+# Unlike Artemis, it accepts letters of any alphabet in names, quoted names with ``hyphenated_props:``, ``L`` after
+# octal and hexadecimal numbers, integers of any size, and a line comment at the very end of the text.
+
+INTEGER_BITS_MAX: Final = 4096
+"""The maximum size of an integer."""
+
+_KEYWORDS: Final = frozenset(
+    {
+        "NOT", "AND", "OR", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "TRUE", "FALSE", "NULL", "XPATH", "XQUERY",
+    }
+)  # fmt: skip
+
+_NAME: Final = "a name"
+_TEXT: Final = "a text"
+_NUMBER: Final = "a number"
+_END: Final = "the end"
+
+_TOKENS: Final = r"""
+    (?P<blank>(?:[ \t\n\r\f]+|--[^\n\r]*|/\*.*?\*/)+)
+  | (?P<comment>/\*)
+  | (?P<name>{name})
+  | (?P<quoted>"[^"]*(?:""[^"]*)*")
+  | (?P<text>'[^']*(?:''[^']*)*')
+  | (?P<float>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
+  | (?P<hex>0[xX][0-9a-fA-F]+[lL]?)
+  | (?P<integer>[0-9]+[lL]?)
+  | (?P<operator><>|<=|>=|[=<>+\-*/%(),])
+"""
+_STRICT: Final = re.compile(_TOKENS.replace("{name}", r"[^\W\d][\w$]*|\$[\w$]*"), re.VERBOSE | re.DOTALL)
+_HYPHENATED: Final = re.compile(_TOKENS.replace("{name}", r"[^\W\d][\w$-]*|\$[\w$-]*"), re.VERBOSE | re.DOTALL)
+
+_OTHER_LANGUAGES: Final = {
+    "!=": "'<>'",
+    "==": "'='",
+    "&&": "AND",
+    "||": "OR",
+    "!": "NOT",
+}
+
+
+@final
+class _Token:
+    """``kind`` is a keyword in upper case, an operator, or one of _NAME, _TEXT, _NUMBER, _END.
+
+    ``value`` is the name, the text without quotes or the number; None for all others. ``image`` is the token as
+    written, ``offset`` where it begins in the selector.
+    """
+
+    __slots__ = ("kind", "value", "image", "offset")
+
+    def __init__(self, kind: str, value: str | int | float | None, image: str, offset: int) -> None:
+        self.kind: Final = kind
+        self.value: Final = value
+        self.image: Final = image
+        self.offset: Final = offset
+
+
+def _fail(message: str, text: str, offset: int) -> NoReturn:
+    """Raise SelectorError with the line and column of ``offset``."""
+    line = text.count("\n", 0, offset) + 1
+    column = offset - (text.rfind("\n", 0, offset) + 1) + 1
+    raise SelectorError(message, line, column)
+
+
+def _tokens(text: str, start: int, hyphenated: bool) -> list[_Token]:
+    """Split ``text`` from ``start`` on into tokens, the last one of kind _END. Raises SelectorError."""
+    pattern = _HYPHENATED if hyphenated else _STRICT
+    found: list[_Token] = []
+    offset = start
+    while offset < len(text):
+        match = pattern.match(text, offset)
+        if match is None:
+            _refuse(text, offset)
+        kind = str(match.lastgroup)
+        if kind != "blank":
+            found.append(_token(kind, match.group(), text, offset, found))
+        offset = match.end()
+    found.append(_Token(_END, None, "", offset))
+    return found
+
+
+def _token(kind: str, image: str, text: str, offset: int, before: list[_Token]) -> _Token:
+    if kind == "operator":
+        if image == "=" and before and before[-1].image == "=" and before[-1].offset == offset - 1:
+            _fail("'==' is not an operator; write '='", text, offset - 1)
+        return _Token(image, None, image, offset)
+    if kind == "comment":
+        _fail("a comment is not closed, '*/' expected", text, offset)
+    if kind == "name":
+        keyword = image.upper()
+        if keyword in _KEYWORDS and image.isascii():
+            return _Token(keyword, None, image, offset)
+        return _Token(_NAME, image, image, offset)
+    if kind == "quoted":
+        return _Token(_NAME, image[1:-1].replace('""', '"'), image, offset)
+    if kind == "text":
+        return _Token(_TEXT, image[1:-1].replace("''", "'"), image, offset)
+    if before and before[-1].kind == _NUMBER and before[-1].offset + len(before[-1].image) == offset:
+        _fail(f"'{before[-1].image}{image}' is not a number", text, before[-1].offset)
+    return _Token(_NUMBER, _number(kind, image, text, offset), image, offset)
+
+
+def _number(kind: str, image: str, text: str, offset: int) -> int | float:
+    try:
+        if kind == "float":
+            return float(image)
+        digits = image.rstrip("lL")
+        number = int(digits, 16 if kind == "hex" else 8 if digits.startswith("0") else 10)
+    except ValueError:
+        if image.startswith("0"):
+            _fail(f"{image!r} is not a number: a leading 0 means octal", text, offset)
+        _fail(f"a number of {len(image):,} digits is too long", text, offset)
+    if number.bit_length() > INTEGER_BITS_MAX:
+        _fail(f"a number of {len(image):,} digits is too long", text, offset)
+    return number
+
+
+def _refuse(text: str, offset: int) -> NoReturn:
+    """Raise SelectorError for a place where no token begins."""
+    rest = text[offset : offset + 2]
+    if rest[0] == "'":
+        _fail('a text is not closed, "\'" expected', text, offset)
+    if rest[0] == '"':
+        _fail("a name is not closed, '\"' expected", text, offset)
+    for written in (rest, rest[0]):
+        if written in _OTHER_LANGUAGES:
+            _fail(f"{written!r} is not an operator; write {_OTHER_LANGUAGES[written]}", text, offset)
+    if rest[0] in ".:":
+        _fail(f"a name with {rest[0]!r} in it must be in double quotes", text, offset)
+    _fail(f"unexpected character {rest[0]!r}", text, offset)
+
+
+# ---- tree ------------------------------------------------------------------------------------------------------------
 
 MAX_NESTING: Final = 100
 """How deep parentheses, signs, NOTs and chains of arithmetic or comparisons may nest. AND and OR do not count."""
@@ -86,7 +228,7 @@ _LEVELS: Final = {
     "%": _PRODUCT,
 }
 
-_PUNCTUATION: Final = frozenset({"(", ")", ",", END})
+_PUNCTUATION: Final = frozenset({"(", ")", ",", _END})
 _PREFIX: Final = re.compile(r"\s*(no_)?(convert_string_expressions|hyphenated_props):")
 
 
@@ -132,9 +274,9 @@ def parse(text: str, limits: SelectorLimits = BROKER_LIMITS, *, as_number: bool 
     """
     size_bytes = len(text.encode(errors="surrogatepass"))
     if size_bytes > limits.bytes_max:
-        fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
+        _fail(f"it has {size_bytes:,} bytes, at most {limits.bytes_max:,} are allowed", text, 0)
     if not text or text.isspace():
-        fail("it is empty" if as_number else "it is empty; to get every message, leave it out", text, 0)
+        _fail("it is empty" if as_number else "it is empty; to get every message, leave it out", text, 0)
     convert_strings = False
     hyphenated = False
     start = 0
@@ -144,16 +286,16 @@ def parse(text: str, limits: SelectorLimits = BROKER_LIMITS, *, as_number: bool 
         else:
             convert_strings = prefix[1] is None
         start = prefix.end()
-    found = tokens(text, start, hyphenated)
+    found = _tokens(text, start, hyphenated)
     count = sum([token.kind not in _PUNCTUATION for token in found])
     if count > limits.terms_max:
-        fail(f"it has {count:,} names, values and operators, at most {limits.terms_max:,} are allowed", text, 0)
+        _fail(f"it has {count:,} names, values and operators, at most {limits.terms_max:,} are allowed", text, 0)
     parser = _Parser(text, found, as_number)
     tree = parser.expression() if as_number else parser.selector()
     return Parsed(_key(found, convert_strings), tree, frozenset(parser.identifiers), convert_strings)
 
 
-def _key(found: list[Token], convert_strings: bool) -> bytes:
+def _key(found: list[_Token], convert_strings: bool) -> bytes:
     words = [token.kind if token.value is None else f"{token.kind} {token.value!r}" for token in found]
     return blake2b(f"{convert_strings} {' '.join(words)}".encode(), digest_size=16).digest()
 
@@ -164,7 +306,7 @@ class _Parser:
 
     __slots__ = ("identifiers", "_as_number", "_text", "_tokens", "_place", "_token", "_nesting")
 
-    def __init__(self, text: str, found: list[Token], as_number: bool) -> None:
+    def __init__(self, text: str, found: list[_Token], as_number: bool) -> None:
         self.identifiers: Final[set[str]] = set()
         self._as_number: Final = as_number
         self._text: Final = text
@@ -176,13 +318,13 @@ class _Parser:
     def selector(self) -> Node:
         start = self._token.offset
         tree = self._expression(_CONDITION)
-        if self._token.kind != END:
+        if self._token.kind != _END:
             self._fail_after_operand("AND, OR or the end of the selector")
         return self._condition(tree, start)
 
     def expression(self) -> Node:
         tree = self._expression(_SUM)
-        if self._token.kind != END:
+        if self._token.kind != _END:
             self._fail_after_operand("+, -, *, /, % or the end of the expression")
         return tree
 
@@ -233,7 +375,7 @@ class _Parser:
         for operand, offset in ((left, start), (right, right_start)):
             if isinstance(operand, Literal) and operand.value is None:
                 wanted = "IS NULL" if operator.kind == "=" else "IS NOT NULL"
-                fail(f"no value equals NULL; write {wanted}", self._text, offset)
+                _fail(f"no value equals NULL; write {wanted}", self._text, offset)
         return Comparison(operator.kind, left, right)
 
     def _is_null(self, operand: Node) -> Node:
@@ -262,7 +404,7 @@ class _Parser:
 
     def _in(self, left: Node, start: int, negated: bool) -> Node:
         if not isinstance(left, Property):
-            fail("IN needs a name on its left", self._text, start)
+            _fail("IN needs a name on its left", self._text, start)
         self._advance()
         self._expect("(", "'('")
         texts = {self._quoted_text()}
@@ -279,7 +421,7 @@ class _Parser:
             offset = self._token.offset
             escape = self._quoted_text()
             if len(escape) != 1:
-                fail(f"ESCAPE expects exactly one character, found {escape!r}", self._text, offset)
+                _fail(f"ESCAPE expects exactly one character, found {escape!r}", self._text, offset)
         return Like(left, pattern, escape, negated)
 
     def _operand(self) -> Node:
@@ -293,15 +435,15 @@ class _Parser:
                 self._fail_after_operand("')' or an operator")
             self._advance()
             return inner
-        if token.kind == NAME:
+        if token.kind == _NAME:
             self._advance()
             self.identifiers.add(str(token.value))
             return Property(str(token.value))
-        if token.kind == NUMBER or (token.kind == TEXT and not self._as_number):
+        if token.kind == _NUMBER or (token.kind == _TEXT and not self._as_number):
             self._advance()
             return Literal(token.value)
         if token.kind in ("XPATH", "XQUERY"):
-            fail(f"{token.kind} is not supported: a selector sees headers, not the body", self._text, token.offset)
+            _fail(f"{token.kind} is not supported: a selector sees headers, not the body", self._text, token.offset)
         if self._as_number:
             self._fail_expected("a name, a number or '('")
         if token.kind not in ("TRUE", "FALSE", "NULL"):
@@ -321,12 +463,12 @@ class _Parser:
         if isinstance(node, Property):
             return Truth(node)
         if not is_condition(node):
-            fail("a condition is expected here, such as a comparison, found a value", self._text, start)
+            _fail("a condition is expected here, such as a comparison, found a value", self._text, start)
         return node
 
     def _value(self, node: Node, start: int) -> Node:
         if is_condition(node) and not isinstance(node, Literal):
-            fail("a value is expected here, found a condition", self._text, start)
+            _fail("a value is expected here, found a condition", self._text, start)
         return node
 
     def _value_expression(self, level_min: int) -> Node:
@@ -335,9 +477,9 @@ class _Parser:
 
     def _ordered(self, node: Node, start: int) -> Node:
         if isinstance(node, Literal) and not isinstance(node.value, (int, float)):
-            fail("'<', '>' and BETWEEN compare numbers; for a text use '=', '<>', LIKE or IN", self._text, start)
+            _fail("'<', '>' and BETWEEN compare numbers; for a text use '=', '<>', LIKE or IN", self._text, start)
         if is_condition(node):
-            fail("'<', '>' and BETWEEN compare numbers, found a condition", self._text, start)
+            _fail("'<', '>' and BETWEEN compare numbers, found a condition", self._text, start)
         return node
 
     def _ordered_expression(self) -> Node:
@@ -345,9 +487,9 @@ class _Parser:
         return self._ordered(self._expression(_SUM), start)
 
     def _quoted_text(self) -> str:
-        return str(self._expect(TEXT, "a text in single quotes").value)
+        return str(self._expect(_TEXT, "a text in single quotes").value)
 
-    def _advance(self) -> Token:
+    def _advance(self) -> _Token:
         token = self._token
         self._place += 1
         self._token = self._tokens[self._place]
@@ -359,7 +501,7 @@ class _Parser:
         self._advance()
         return True
 
-    def _expect(self, kind: str, expected: str) -> Token:
+    def _expect(self, kind: str, expected: str) -> _Token:
         if self._token.kind != kind:
             self._fail_expected(expected)
         return self._advance()
@@ -370,16 +512,16 @@ class _Parser:
             self._fail_nesting(self._token.offset)
 
     def _fail_nesting(self, offset: int) -> NoReturn:
-        fail(f"it is nested deeper than {MAX_NESTING} levels", self._text, offset)
+        _fail(f"it is nested deeper than {MAX_NESTING} levels", self._text, offset)
 
     def _fail_expected(self, expected: str) -> NoReturn:
         end = "the end of the expression" if self._as_number else "the end of the selector"
-        found = end if self._token.kind == END else f"{self._token.image!r}"
-        fail(f"expected {expected}, found {found}", self._text, self._token.offset)
+        found = end if self._token.kind == _END else f"{self._token.image!r}"
+        _fail(f"expected {expected}, found {found}", self._text, self._token.offset)
 
     def _fail_after_operand(self, expected: str) -> NoReturn:
         before = self._tokens[self._place - 1]
-        if self._token.kind == "(" and before.kind == NAME:
+        if self._token.kind == "(" and before.kind == _NAME:
             what = "an expression" if self._as_number else "a selector"
-            fail(f"{what} has no functions, found {before.image!r} with '('", self._text, before.offset)
+            _fail(f"{what} has no functions, found {before.image!r} with '('", self._text, before.offset)
         self._fail_expected(expected)

@@ -34,7 +34,7 @@ from artemis_py.storage.reclaim import SpaceReclaim, make_room, reserves_of
 from artemis_py.storage.recovery.accept_journal import Recovered, examine_or_refuse
 from artemis_py.storage.recovery.damage_report import damage_lines
 from artemis_py.storage.recovery.missing_files import DataDirectories
-from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
+from artemis_py.storage.replay import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.cursors import Cursors
 from artemis_py.storage.retention.retention import RetainedLog, RetentionSettings, RetireCallbacks, wall_clock_ms
 from artemis_py.storage.retention.survey import Survey

@@ -16,7 +16,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import ArtemisError, BrokerError, NotFoundError, StorageError
 from artemis_py.histogram import Histogram
 from artemis_py.management.artemis.beans import Beans
-from artemis_py.management.jolokia.agent import Agent
+from artemis_py.management.jolokia import Agent
 from artemis_py.management.listing import Row
 from artemis_py.management.managed import Awaited, BodyRoom, Connected, Life, LogCursor, Managed, Space
 from artemis_py.record_log import Durability

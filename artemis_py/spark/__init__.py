@@ -22,13 +22,13 @@ def queues(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
     task would take too long. ``source`` is the URL of a broker's HTTP acceptor, a directory, or options as for
     ``spark.read``.
     """
-    from artemis_py.spark.read.spans import added_up
+    from artemis_py.spark.read.aggregated_tables import added_up
 
     return added_up(spark, "queues", options_of(source))
 
 
 def pages(spark: SparkSession, source: str | Mapping[str, str]) -> DataFrame:
     """The table ``pages`` in the same way."""
-    from artemis_py.spark.read.spans import added_up
+    from artemis_py.spark.read.aggregated_tables import added_up
 
     return added_up(spark, "pages", options_of(source))

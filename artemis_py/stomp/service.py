@@ -20,10 +20,9 @@ from artemis_py.stomp.foreign_headers import ForeignHeaders
 from artemis_py.stomp.heartbeat import HeartbeatRules
 from artemis_py.stomp.management_requests import RequestReceiver
 from artemis_py.stomp.temporaries import Temporaries
-from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.dialect import Dialect, Prefixes
 from artemis_py.stomp.wire.frames import VERSIONS, Limits, Send
-from artemis_py.stomp.wire.parser import Parser
+from artemis_py.stomp.wire.parser import BodyRules, Parser
 from artemis_py.uploads import BodyStore, IncomingBody
 from artemis_py.version import VERSION
 

@@ -21,9 +21,8 @@ from urllib.parse import urlsplit
 from artemis_py.spark.log.http import HttpLog
 from artemis_py.spark.log.log import AwayError
 from artemis_py.tracing.client import TracingError, require
-from artemis_py.tracing.journeys import Journeys
+from artemis_py.tracing.journeys import FinishedSpan, Journeys, Parent
 from artemis_py.tracing.source import LogSource
-from artemis_py.tracing.span import FinishedSpan, Parent
 from artemis_py.version import VERSION
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.log_events import FRAMING, Event
 from artemis_py.storage.format.reader import LogEntry
 from artemis_py.storage.format.scan import Damage
-from artemis_py.tracing.span import MARK
 
 Spans = list[tuple[int, int]]
 """Numbers of messages, from each first to each last one."""
+_MARK: Final = b"traceparent:"
+"""In the bytes of each message that has the header."""
 _MESSAGES: Final = frozenset({records.MESSAGE})
 _NOT_NEEDED: Final = FRAMING | {
     records.ADDRESS, records.DUPLICATE, records.DUPLICATES_CLEARED, records.REFUSED, records.DEPTHS, records.CURSOR,
@@ -56,7 +57,7 @@ class Part:
             self.last_lsn = max(self.last_lsn, record.lsn)
             if kind not in (records.CURSOR, records.BATCH):
                 self.is_news = True
-            if kind in _NOT_NEEDED or (kind in _MESSAGES and MARK not in record.payload):
+            if kind in _NOT_NEEDED or (kind in _MESSAGES and _MARK not in record.payload):
                 continue
             yield entry.event
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -35,14 +36,11 @@ PYTHON_PACKAGES: Final = ("aiostomp==1.7.3", "faststream==0.7.8", "faststream-st
 PROBE: Final = "class Probe { public static void main(String[] names) throws Exception { Class.forName(names[0]); } }"
 
 
-def installed_python(library: str, file: Path) -> list[str]:
-    """A library that is among what the tests need."""
-    attempt([sys.executable, "-c", f"import {library}"], file.parent)
-    return [sys.executable, str(file)]
-
-
-def fetched_python(library: str, file: Path) -> list[str]:
-    """Python packages that nothing else here needs, in a folder of their own."""
+def python(library: str, file: Path) -> list[str]:
+    """A library of what the tests need, else out of packages that nothing else here needs, in a folder of their own."""
+    with suppress(Absent):
+        attempt([sys.executable, "-c", f"import {library}"], file.parent)
+        return [sys.executable, str(file)]
     target = CACHE / f"python-examples-{crc32(repr(PYTHON_PACKAGES).encode()):08x}"
     if not target.exists():
         with new_folder(target) as folder:
@@ -125,11 +123,11 @@ def rust(file: Path) -> list[str]:
 GEMS: Final = "usr/share/rubygems-integration/all/gems"
 TCP: Final = "@stomp/tcp-wrapper"
 PREPARE: Final[Mapping[str, Prepare]] = {
-    "greet_stompman.py": partial(installed_python, "stompman"),
-    "greet_faststream.py": partial(fetched_python, "faststream_stomp"),
-    "greet_stomp_py.py": partial(installed_python, "stomp"),
-    "greet_aiostomp.py": partial(fetched_python, "aiostomp"),
-    "greet_stompest.py": partial(fetched_python, "stompest.sync"),
+    "greet_stompman.py": partial(python, "stompman"),
+    "greet_faststream.py": partial(python, "faststream_stomp"),
+    "greet_stomp_py.py": partial(python, "stomp"),
+    "greet_aiostomp.py": partial(python, "aiostomp"),
+    "greet_stompest.py": partial(python, "stompest.sync"),
     "greet-stompjs.mjs": partial(node, ["@stomp/stompjs", TCP]),
     "greet-rx-stomp.mjs": partial(node, ["@stomp/rx-stomp"]),
     "greet-stompit.cjs": partial(node, ["stompit"]),

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from pathlib import Path
+from functools import partial
 
 from tests.kit.client import connected
-from tests.kit.process import DAYS, HTTP, STOMP, BrokerProcess, configuration, started
+from tests.kit.process import DAYS, BrokerProcess, storing
 
 LITTLE = 'storage-limit="200K"'
-
-
 PERSISTENT = {"persistent": "true"}
 
 
-def logged(
-    folder: Path, retention: str = DAYS, *, persistence: bool = True, disk_percent_max: int = -1, http: str = HTTP
-) -> AbstractContextManager[BrokerProcess]:
-    """A broker with everything in ``folder``. ``retention``: how much of its log is kept."""
-    core = f"""<journal-file-size>64K</journal-file-size><disk-scan-period>50</disk-scan-period>
-    <max-disk-usage>{disk_percent_max}</max-disk-usage>"""
-    text = configuration({"stomp": STOMP, "http": http}, folder=folder, persists=persistence, core=core, kept=retention)
-    file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
-    return started(file)
+CORE = """<journal-file-size>64K</journal-file-size><disk-scan-period>50</disk-scan-period>
+<max-disk-usage>{}</max-disk-usage>"""
+logged = partial(storing, core=CORE.format(-1), kept=DAYS)
+"""A broker that keeps its log in small files."""
 
 
 def answer(
@@ -43,7 +34,7 @@ def bytes_of(broker: BrokerProcess, number: int, first: int = 0, end: int | None
 
 
 def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:
-    """So many messages, each receipted."""
+    """So many messages, every twentieth of which is waited for: no segment has many more of them."""
     with connected(broker.port) as client:
-        for _ in range(count):
-            client.ask("SEND", {"destination": destination, **PERSISTENT}, body)
+        for first in range(0, count, 20):
+            client.publish(destination, [body] * min(20, count - first))

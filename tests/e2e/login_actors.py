@@ -1,17 +1,12 @@
-"""Brokers with users: their files, an authenticator of the test's own, and clients that log in."""
+"""Brokers with users, and an authenticator of the test's own."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.kit.process import HTTP, STOMP, configuration
-
-# The password is "password" (Artemis' own test vector has this form); 100,000 iterations of PBKDF2 with HMAC-SHA1.
-ITERATIONS = 100_000
-SALT = bytes(range(32))
 
 _OPEN = "<security-enabled>false</security-enabled>"
 _PERMISSIONS = "".join(
@@ -48,25 +43,11 @@ class OwnUsers:
 '''
 
 
-def hashed(password: str, iterations: int = ITERATIONS) -> str:
-    """A password as Artemis writes it to the users' file."""
-    import hashlib
-
-    made = hashlib.pbkdf2_hmac("sha1", password.encode(), SALT, iterations, 64)
-    return f"ENC({iterations}:{SALT.hex().upper()}:{made.hex().upper()})"
-
-
 def secured(authentication: str = "", acceptor: str = "") -> str:
     """A broker.xml with users; everybody with the role amq may do everything."""
     text = configuration({"stomp": STOMP + acceptor, "http": HTTP})
     assert _OPEN in text
     return text.replace(_OPEN, _SECURITY.format(authentication=authentication))
-
-
-def write_users(folder: Path, names: Sequence[str], password: str) -> None:
-    """Files with these users, who have the role amq, beside broker.xml."""
-    (folder / "artemis-users.properties").write_text("".join(f"{name} = {password}\n" for name in names))
-    (folder / "artemis-roles.properties").write_text(f"amq = {','.join(names)}\n")
 
 
 def write_authenticator(folder: Path) -> dict[str, str]:

@@ -21,12 +21,19 @@ _ONLY_STOMP: Final = {"stomp": STOMP}
 
 
 def configured(
-    folder: Path, *, core: str = "", addresses: str = "", settings: str = "", acceptors: Mapping[str, str] = _ONLY_STOMP
+    folder: Path,
+    *,
+    persists: bool = True,
+    core: str = "",
+    addresses: str = "",
+    settings: str = "",
+    acceptors: Mapping[str, str] = _ONLY_STOMP,
 ) -> Path:
     """The configuration file of a broker with everything in ``folder``; the rest is more XML."""
     core = f"""<journal-file-size>64K</journal-file-size>
     <message-expiry-scan-period>50</message-expiry-scan-period>{core}"""
     file = folder / "broker.xml"
-    text = configuration(acceptors, folder=folder, core=core, addresses=addresses, settings=SETTINGS + settings)
+    settings = SETTINGS + settings
+    text = configuration(acceptors, folder=folder, persists=persists, core=core, addresses=addresses, settings=settings)
     file.write_text(text, "utf-8")
     return file

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.kit.churn_scripts import Visit, visits
+from tests.kit.churn_scripts import visits
 from tests.kit.process import HTTP, STOMP, BrokerProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(0)]
@@ -60,21 +60,6 @@ class Look(NamedTuple):
     threads: int
 
 
-def pay(broker: BrokerProcess, visit: Visit) -> socket.socket:
-    """Carry out a visit; the connection is left open."""
-    client = socket.create_connection(("127.0.0.1", broker.ports["http" if visit.http else "stomp"]), 20)
-    if visit.name == "unread":
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    for step in visit.steps:
-        client.sendall(step.send)
-        received = b""
-        while step.awaited and step.awaited not in received:
-            data = client.recv(65536)
-            assert data, f"{visit.name}: the broker closed the connection after {received[-300:]!r}"
-            received += data
-    return client
-
-
 def test_nothing_grows(
     start_broker: Callable[[str], BrokerProcess],
     request: pytest.FixtureRequest,
@@ -93,7 +78,18 @@ def test_nothing_grows(
     looks: list[Look] = []
     started, looked, count = time.monotonic(), 0.0, 0
     while (elapsed := time.monotonic() - started) < 60 * minutes:
-        open_now.append(pay(broker, chance.choice(next(rounds))))
+        visit = chance.choice(next(rounds))
+        client = socket.create_connection(("127.0.0.1", broker.ports["http" if visit.http else "stomp"]), 20)
+        open_now.append(client)
+        if visit.name == "unread":
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        for step in visit.steps:
+            client.sendall(step.send)
+            received = b""
+            while step.awaited and step.awaited not in received:
+                data = client.recv(65536)
+                assert data, f"{visit.name}: the broker closed the connection after {received[-300:]!r}"
+                received += data
         count += 1
         if len(open_now) >= OPEN_MAX:
             open_now.pop(0).close()

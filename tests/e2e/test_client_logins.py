@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.client.endpoint import Endpoint
-from artemis_py.perf.link import Link
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Link, Target
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.spark.consume.link import Access
 from artemis_py.spark.consume.link import Link as ConsumerLink

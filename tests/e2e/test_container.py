@@ -63,15 +63,13 @@ def test_its_configuration_on_a_read_only_root(tmp_path: Path) -> None:
 # ---- its build ------------------------------------------------------------------------------------
 
 
-def instructions() -> list[tuple[str, str]]:
-    text = re.sub(r"^#.*\n", "", CONTAINERFILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    lines = (line.split(None, 1) for line in text.splitlines() if line.strip())
-    return [(name, rest.strip()) for name, rest in lines]
+CODE = re.sub(r"^#.*\n", "", CONTAINERFILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+INSTRUCTIONS = re.findall(r"^(\w+)\s+(.*?)\s*$", CODE, re.MULTILINE)
 
 
 def test_what_is_copied_is_here_and_not_ignored() -> None:
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    copied = [rest.split()[:-1] for name, rest in instructions() if name == "COPY" and not rest.startswith("--from")]
+    copied = [rest.split()[:-1] for name, rest in INSTRUCTIONS if name == "COPY" and not rest.startswith("--from")]
     sources = [source for sources in copied for source in sources]
     assert sources
     for source in sources:
@@ -81,7 +79,7 @@ def test_what_is_copied_is_here_and_not_ignored() -> None:
 
 def test_the_build_has_all_that_the_wheel_is_made_of() -> None:
     """pip in the container sees only what is copied."""
-    copied = {source for name, rest in instructions() if name == "COPY" for source in rest.split()[:-1]}
+    copied = {source for name, rest in INSTRUCTIONS if name == "COPY" for source in rest.split()[:-1]}
     build = (ROOT / "pyproject.toml").read_text()
     only = re.search(r"^only-include = \[(.*)\]$", build, re.MULTILINE)
     assert only is not None
@@ -90,11 +88,11 @@ def test_the_build_has_all_that_the_wheel_is_made_of() -> None:
 
 
 def test_it_runs_without_root_and_answers_health() -> None:
-    last = dict(instructions())
+    last = dict(INSTRUCTIONS)
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", last["USER"])
     assert last["HEALTHCHECK"].endswith('CMD ["artemis-py", "health"]')
     assert last["CMD"] == '["run", "/etc/artemis-py/broker.xml"]'
-    copies = [rest for name, rest in instructions() if name == "COPY"]
+    copies = [rest for name, rest in INSTRUCTIONS if name == "COPY"]
     assert "packaging/container/broker.xml /etc/artemis-py/broker.xml" in copies
     assert f"--owner={last['USER'].partition(':')[0]}" in CONTAINERFILE.read_text()
     assert f"{{BROKER_DATA:{last['VOLUME']}}}" in CONFIGURATION.read_text()

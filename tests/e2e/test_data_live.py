@@ -289,8 +289,7 @@ def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
         with connected(broker.port) as client:
             client.publish("/queue/gone", range(3_001))
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:
-            command = [sys.executable, "-m", "artemis_py", "queue", "delete", "gone", "--yes", "--url", broker.url]
-            subprocess.run(command, check=True, capture_output=True)
+            run_text(["queue", "delete", "gone", "--yes", "--url", broker.url], timeout=WAIT_S, check=True)
             gate.free.release(100)
             _, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,31 +17,19 @@ from tests.kit.process import STOP_S, WAIT_S, BrokerProcess, eventually, retaine
 pytestmark = pytest.mark.e2e
 
 
-def remove(directory: Path) -> None:
-    """All of it goes, also what the broker makes again while it goes."""
-    while directory.exists():
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def move(directory: Path) -> None:
-    """It goes on under another name: whoever has files of it open notices nothing."""
-    directory.rename(directory.with_name("elsewhere"))
-
-
-def replace(directory: Path) -> None:
-    """An empty one stands in its place."""
-    move(directory)
-    directory.mkdir()
-
-
-def copy_in(directory: Path) -> None:
-    """A copy of it stands in its place, as after a backup was put back. What the broker has removed meanwhile is not in
-    it.
+def vanish(directory: Path, how: str) -> None:
+    """``removed`` with what the broker makes again while it goes; or ``moved``, which whoever has files of it open does
+    not notice; ``replaced`` by an empty one, or by what was ``copied``, as after a backup was put back.
     """
-    move(directory)
-    directory.mkdir()
-    for file in list(directory.with_name("elsewhere").iterdir()):
-        with suppress(FileNotFoundError):
+    if how == "removed":
+        while directory.exists():
+            shutil.rmtree(directory, ignore_errors=True)
+        return
+    elsewhere = directory.rename(directory.with_name("elsewhere"))
+    if how != "moved":
+        directory.mkdir()
+    for file in list(elsewhere.iterdir()) if how == "copied" else []:
+        with suppress(FileNotFoundError):  # the broker has removed it meanwhile
             shutil.copy2(file, directory / file.name)
 
 
@@ -64,11 +51,11 @@ def sends_one(client: StompSocket) -> bool:
     return True
 
 
-@pytest.mark.parametrize("vanish", [remove, move, replace, copy_in])
-def test_not_one_receipt_after_the_journal_is_gone(tmp_path: Path, vanish: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced", "copied"])
+def test_not_one_receipt_after_the_journal_is_gone(tmp_path: Path, how: str) -> None:
     with started(configured(tmp_path)) as broker, connected(broker.port) as client:
         assert sends_one(client)
-        vanish(tmp_path / "journal")
+        vanish(tmp_path / "journal", how)
         assert not sends_one(client)
         assert f"{tmp_path}/journal" in ended(broker)
 
@@ -95,21 +82,19 @@ def test_a_segment_that_somebody_removed_when_nothing_is_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["journal", "paging", "large"])
-@pytest.mark.parametrize("vanish", [remove, replace])
-def test_a_broker_that_does_nothing_notices_too(tmp_path: Path, name: str, vanish: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_broker_that_does_nothing_notices_too(tmp_path: Path, name: str, how: str) -> None:
     with started(configured(tmp_path)) as broker:
-        vanish(tmp_path / name)
+        vanish(tmp_path / name, how)
         line = ended(broker)
         assert f"{tmp_path}/{name}" in line
         assert "it was removed or replaced while the broker ran; put it back" in line
 
 
-@pytest.mark.parametrize("vanish", [remove, replace])
-def test_a_retained_log_that_vanishes_is_noticed_before_the_next_segment(
-    tmp_path: Path, vanish: Callable[[Path], None]
-) -> None:
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_retained_log_that_vanishes_is_noticed_before_the_next_segment(tmp_path: Path, how: str) -> None:
     with started(configured(tmp_path, core=retained(tmp_path))) as broker:
-        vanish(tmp_path / "kept")
+        vanish(tmp_path / "kept", how)
         assert f"{tmp_path}/kept" in ended(broker)
 
 
@@ -137,7 +122,7 @@ def test_a_failed_sync_of_a_lone_sender_ends_the_broker_at_once(tmp_path: Path) 
     file.write_text(text, "utf-8")
     with started(file) as broker, connected(broker.port) as client:
         assert sends_one(client)
-        remove(tmp_path / "journal")
+        vanish(tmp_path / "journal", "removed")
         client.send("SEND", {"destination": "/queue/q", "receipt": "never", **PERSISTENT}, b"body")
         with suppress(ConnectionResetError):  # its process has ended with a request of ours unread
             assert client.read_to_end() == []

@@ -26,11 +26,8 @@ LIMITED = (LIMIT // 2, LIMIT)
 LOG_BYTES_MAX = 100_000
 
 
-def _configured(folder: Path, *, core: str = "", addresses: str = "", **acceptors: str) -> Path:
-    """The configuration of a broker with small files, and pages, and large bodies, and an HTTP acceptor."""
-    pages = '<address-setting match="pages.#"><max-size-bytes>20K</max-size-bytes></address-setting>'
-    acceptors = {"stomp": f"{STOMP};handshakeTimeout=600000", "http": HTTP, **acceptors}
-    return configured(folder, core=core, addresses=addresses, settings=pages, acceptors=acceptors)
+ACCEPTORS: Final = {"stomp": f"{STOMP};handshakeTimeout=600000", "http": HTTP}
+PAGES: Final = '<address-setting match="pages.#"><max-size-bytes>20K</max-size-bytes></address-setting>'
 
 
 def _many(stack: ExitStack, port: int) -> list[StompSocket]:
@@ -58,7 +55,8 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
     authority = Authority()
     key = authority.issue("localhost").pem(tmp_path / "key.pem")
     queue = '<address name="q"><anycast><queue name="q"/></anycast></address>'
-    file = _configured(tmp_path, addresses=queue, https=uri("HTTP", keyStorePath=key, handshakeTimeout=600000))
+    https = uri("HTTP", keyStorePath=key, handshakeTimeout=600000)
+    file = configured(tmp_path, addresses=queue, acceptors={**ACCEPTORS, "https": https})
     context = trusting(authority)
     with started(file, descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
@@ -83,7 +81,7 @@ def test_health_and_metrics_answer_whatever_the_others_do(tmp_path: Path, data: 
 
 def test_a_request_takes_the_place_of_whoever_is_idle(tmp_path: Path) -> None:
     """Not only health and metrics: as long as somebody is idle, nobody who asks is turned away."""
-    with started(_configured(tmp_path), descriptors=LIMITED) as broker, ExitStack() as stack:
+    with started(configured(tmp_path, acceptors=ACCEPTORS), descriptors=LIMITED) as broker, ExitStack() as stack:
         _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")
         for _ in range(LIMIT // 4):
@@ -96,7 +94,8 @@ def test_a_request_takes_the_place_of_whoever_is_idle(tmp_path: Path) -> None:
 
 
 def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None:
-    file = _configured(tmp_path, core=retained(tmp_path), slow=f"{HTTP};maxLogBytesPerSecond=1")
+    acceptors = {**ACCEPTORS, "slow": f"{HTTP};maxLogBytesPerSecond=1"}
+    file = configured(tmp_path, core=retained(tmp_path), acceptors=acceptors)
     with started(file, descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         for number in range(20):
@@ -115,7 +114,8 @@ def test_readers_of_the_log_leave_descriptors_to_storage(tmp_path: Path) -> None
 
 
 def test_a_thousand_connections_and_few_descriptors(tmp_path: Path) -> None:
-    with started(_configured(tmp_path), descriptors=LIMITED) as broker, ExitStack() as stack:
+    file = configured(tmp_path, settings=PAGES, acceptors=ACCEPTORS)
+    with started(file, descriptors=LIMITED) as broker, ExitStack() as stack:
         working = stack.enter_context(connected(broker.port))
         idle = _many(stack, broker.port)
         broker.await_metric(1, "artemis_acceptors_paused")

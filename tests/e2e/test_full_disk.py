@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import STOP_S, BrokerProcess, configuration, eventually, retained, started
-from tests.kit.small_disk import FILLER, MEBIBYTE, fill, free_bytes, mounted
+from tests.kit.process import STOP_S, BrokerProcess, configuration, eventually, for_each_test, retained, started
+from tests.kit.small_disk import FILLER, MEBIBYTE, fill, mounted
 
 pytestmark = pytest.mark.e2e
 
@@ -29,13 +30,7 @@ PERSISTENT = {"persistent": "true"}
 NO_LIMIT = "<max-disk-usage>-1</max-disk-usage><disk-scan-period>200</disk-scan-period>"
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small file system."""
-    with mounted(tmp_path) as place:
-        yield place
-
-
+disk = for_each_test(mounted)
 ROOM = 3 * MEBIBYTE
 GONE = "was removed from the retained log"
 
@@ -84,13 +79,6 @@ def take(port: int, address: str, count: int) -> list[str]:
     return numbers
 
 
-def refused(port: int, address: str, body: bytes = b"no") -> str:
-    """The ERROR that a SEND gets."""
-    with connected(port) as client:
-        client.send("SEND", {"destination": f"/queue/{address}", "receipt": "no", **PERSISTENT}, body)
-        return client.expect("ERROR").text
-
-
 def test_at_the_last_byte_consumers_drain_everything_over_restarts(disk: Path) -> None:
     """The room that the journal needs for acknowledgements is the broker's own; what they free comes back to it."""
     total = 400
@@ -110,7 +98,9 @@ def test_at_the_last_byte_consumers_drain_everything_over_restarts(disk: Path) -
     with on_disk(disk) as broker:
         assert take(broker.port, "fails.a", total - taken) == [str(number) for number in range(taken, total)]
         broker.await_metric(0, "artemis_disk_without_room")
-        broker.eventually("what was consumed gives its room back", lambda: free_bytes(disk), lambda free: free > ROOM)
+        broker.eventually(
+            "what was consumed gives its room back", lambda: shutil.disk_usage(disk).free, lambda free: free > ROOM
+        )
         with connected(broker.port) as client:
             send(client, "fails.a", 10)
         assert broker.stop() == 0, broker.said
@@ -125,7 +115,9 @@ def test_senders_are_held_back_from_the_first_byte_of_the_reserve(disk: Path) ->
             assert send_until_refused(client, "fails.a") < 400, "segments that were made ahead, and little more"
         broker.await_metric(1, "artemis_disk_without_room")
         broker.await_metric(1, "artemis_disk_full")
-        assert "full" in refused(broker.port, "fails.a")
+        with connected(broker.port) as client:
+            client.send("SEND", {"destination": "/queue/fails.a", "receipt": "no", **PERSISTENT}, b"no")
+            assert "full" in client.expect("ERROR").text
         waiting.send("SEND", {"destination": "/queue/waits", "receipt": "later", **PERSISTENT}, b"later")
         broker.await_metric(1, "artemis_connections", state="blocked")
         (disk / FILLER).unlink()
@@ -143,7 +135,7 @@ def test_the_limit_is_looked_at_before_the_period_is_over(disk: Path) -> None:
         with connected(broker.port) as client:
             send_until_refused(client, "fails.a")
         assert "is full" in broker.said
-        assert free_bytes(disk) > 8 * MEBIBYTE
+        assert shutil.disk_usage(disk).free > 8 * MEBIBYTE
         assert broker.metric("artemis_disk_without_room") == 0
         assert broker.stop() == 0, broker.said
 
@@ -171,7 +163,7 @@ def test_a_large_body_that_finds_no_room_is_refused_and_its_room_comes_back(disk
         with connected(broker.port) as client:
             send(client, "a", 10)
             send(client, "a", 1, 300_000)
-        before = free_bytes(disk)
+        before = shutil.disk_usage(disk).free
         with connected(broker.port) as client:
             client.raw(b"SEND\ndestination:/queue/a\nreceipt:1\npersistent:true\ncontent-length:%d\n\n" % (80 << 20))
             for _ in range(80):
@@ -181,7 +173,7 @@ def test_a_large_body_that_finds_no_room_is_refused_and_its_room_comes_back(disk
         assert "No disk space for this body" in error
         assert "No space left on device" in error
         broker.await_metric(1, "artemis_large_messages_without_room")
-        eventually("free bytes", lambda: free_bytes(disk), lambda seen: seen > before - 3 * MEBIBYTE)
+        eventually("free bytes", lambda: shutil.disk_usage(disk).free, lambda seen: seen > before - 3 * MEBIBYTE)
         broker.await_metric(0, "artemis_disk_full")
         with connected(broker.port) as client:
             send(client, "a", 1, 300_000)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import random
 import socket
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.e2e.log_reader import logged
 from tests.kit.http import exchanged
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
+from tests.kit.process import DAYS, LOOPBACK, WAIT_S, BrokerProcess, for_the_module, storing
 
 pytestmark = pytest.mark.e2e
 
@@ -19,12 +18,7 @@ CURSOR = b"/log/cursors/c"
 SLOW = 130
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with logged(tmp_path_factory.mktemp("hostile")) as one:
-        yield one
-        assert one.process.poll() is None, one.said
-        assert "Traceback" not in one.said
+broker = for_the_module(partial(storing, kept=DAYS))
 
 
 def said_to(broker: BrokerProcess, data: bytes) -> tuple[int, bytes]:

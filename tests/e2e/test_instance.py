@@ -10,8 +10,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from tests.kit.certificates import Authority, Issued
-from tests.kit.client import StompSocket
+from tests.kit.certificates import Authority
+from tests.kit.client import connected, is_greeted, refused
 from tests.kit.http import ask
 from tests.kit.process import LOOPBACK, BrokerProcess, started
 from tests.kit.secured import basic
@@ -32,28 +32,18 @@ def shop(tmp_path: Path) -> Iterator[BrokerProcess]:
         yield broker
 
 
-def answer(broker: BrokerProcess, port: str, **headers: str) -> str:
-    """What a client hears who connects with these headers."""
-    with StompSocket(broker.ports[port]) as client:
-        client.send("CONNECT", {"accept-version": "1.2", "host": "shop", **headers})
-        found = client.receive()
-        return f"{found.command} {found.header('message') or ''}".strip()
-
-
 def test_people_log_in_through_the_ports_of_an_instance(shop: BrokerProcess, tmp_path: Path) -> None:
-    wrong = "ERROR Security Error occurred\\c User name [{}] or password is invalid"
-    assert answer(shop, "stomp", login="ann", passcode="welcome") == "CONNECTED"
-    assert answer(shop, "stomp", login="bob", passcode="open sesame") == "CONNECTED"
-    assert answer(shop, "stomp", login="bob", passcode="Open Sesame") == wrong.format("bob")
-    assert answer(shop, "stomp") == "CONNECTED"  # a visitor
-    assert answer(shop, "tills", login="bob", passcode="open sesame") == "CONNECTED"
-    assert answer(shop, "tills").startswith(
-        "ERROR Security Error occurred\\c User name [null]"
-    )  # no visitors at the till
+    wrong, tills = "Security Error occurred: User name [{}] or password is invalid", shop.ports["tills"]
+    assert is_greeted(shop.port, login="ann", passcode="welcome")
+    assert is_greeted(shop.port, login="bob", passcode="open sesame")
+    assert refused(shop.port, login="bob", passcode="Open Sesame") == wrong.format("bob")
+    assert is_greeted(shop.port)  # a visitor
+    assert is_greeted(tills, login="bob", passcode="open sesame")
+    assert refused(tills) == wrong.format("null")  # no visitors at the till
     assert ask(shop.ports["web"], "GET", "/health/ready").status == 200
     with (tmp_path / "shop" / "etc" / "artemis-users.properties").open("a") as users:
         users.write("\neve = new\n")
-    assert answer(shop, "stomp", login="eve", passcode="new") == "CONNECTED"
+    assert is_greeted(shop.port, login="eve", passcode="new")
     assert shop.stop() == 0
     assert list((tmp_path / "shop" / "data" / "journal").glob("server.lock"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -123,11 +113,11 @@ def test_certificates_log_in(tmp_path: Path) -> None:
     authority = Authority()
     authority.issue("broker").pkcs12(folder / "etc" / "broker.p12", password="guest")
     authority.pem(folder / "etc" / "clients.pem")
-    port = uri(
+    tls = uri(
         "STOMP", keyStorePath="broker.p12", keyStorePassword=GUEST, trustStorePath="clients.pem", wantClientAuth=True
     )
     text = (folder / "etc" / "broker.xml").read_text()
-    acceptors = f'<acceptors><acceptor name="tls">{port}</acceptor>'
+    acceptors = f'<acceptors><acceptor name="tls">{tls}</acceptor>'
     (folder / "etc" / "broker.xml").write_text(text.replace("<acceptors>", acceptors))
     names = {NameOID.ORGANIZATION_NAME: "Shop", NameOID.ORGANIZATIONAL_UNIT_NAME: "Partners"}
     baker, butcher = (
@@ -135,20 +125,11 @@ def test_certificates_log_in(tmp_path: Path) -> None:
         for name in ("Bakery", "Butcher")
     )
     with started(folder, log=tmp_path / "log") as broker:
-        assert "User: baker does not have permission" in _sent(broker, authority, baker, tmp_path)
-        refused = _sent(broker, authority, butcher, tmp_path, login="ann", passcode="welcome")
-        assert refused.startswith("Security Error occurred")
-        assert _sent(broker, authority, None, tmp_path, login="ann", passcode="welcome") == "sent"
-        assert "guest" not in broker.said.replace("guests", "")
-
-
-def _sent(broker: BrokerProcess, authority: Authority, own: Issued | None, folder: Path, **headers: str) -> str:
-    """Why a client is refused that connects with TLS and sends one message; "sent" if it is not."""
-    with StompSocket(broker.ports["tls"], tls=trusting(authority, own, folder)) as client:
-        client.send("CONNECT", {"accept-version": "1.2", "host": "shop", **headers})
-        found = client.receive()
-        if found.command == "CONNECTED":
+        port, login = broker.ports["tls"], {"login": "ann", "passcode": "welcome"}
+        with connected(port, "1.2", trusting(authority, baker, tmp_path)) as client:
             client.send("SEND", {"destination": "orders", "receipt": "1"}, b"a loaf")
-            found = client.receive()
-        text = (found.header("message") or "").replace("\\c", ":")
-        return "sent" if found.command == "RECEIPT" else text
+            assert "User\\c baker does not have permission" in client.expect("ERROR").text
+        assert refused(port, trusting(authority, butcher, tmp_path), **login).startswith("Security Error occurred")
+        with connected(port, "1.2", trusting(authority), **login) as client:
+            client.ask("SEND", {"destination": "orders"}, b"a loaf")
+        assert "guest" not in broker.said.replace("guests", "")

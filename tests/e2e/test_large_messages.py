@@ -6,6 +6,7 @@ import hashlib
 import resource
 import shutil
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.names import read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
+from tests.e2e import small_files
 from tests.kit.client import READ_BYTES, Closed, StompSocket, connected, frame
 from tests.kit.meanwhile import meanwhile
-from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, configuration, retained, started
+from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, retained, started
 
 pytestmark = pytest.mark.e2e
 
@@ -34,14 +36,9 @@ BODY = CHUNK[:500_000]
 PERSISTENT: dict[str, Any] = {"persistent": "true"}
 
 
-def configured(folder: Path, *, persistent: bool = True, core: str = "", settings: str = "") -> Path:
-    """The configuration file of a broker with everything in ``folder``."""
-    acceptors = {"stomp": f"{STOMP};maxBodyBytes=2000000000", "http": HTTP}
-    core = f"<journal-file-size>64K</journal-file-size><max-disk-usage>100</max-disk-usage>{core}"
-    file = folder / "broker.xml"
-    text = configuration(acceptors, folder=folder, persists=persistent, core=core, settings=settings)
-    file.write_text(text, "utf-8")
-    return file
+CORE = "<max-disk-usage>100</max-disk-usage>"
+ACCEPTORS = {"stomp": f"{STOMP};maxBodyBytes=2000000000", "http": HTTP}
+configured = partial(small_files.configured, core=CORE, acceptors=ACCEPTORS)
 
 
 def bodies_in(folder: Path) -> list[str]:
@@ -69,7 +66,7 @@ class Passage:
 
 def pass_through(folder: Path, size: int, *, persistent: bool, sized: bool) -> Passage:
     """Send a body of ``size`` bytes to a broker and get it back; nothing of it is left afterwards."""
-    with started(configured(folder, persistent=persistent)) as broker:
+    with started(configured(folder, persists=persistent)) as broker:
         seen_bytes: list[int] = []
         with meanwhile(lambda: seen_bytes.append(broker.memory_bytes), pause_s=0.002):
             with connected(broker.port) as producer:
@@ -186,7 +183,7 @@ def test_killed_in_the_middle_of_a_delivery(tmp_path: Path) -> None:
 
 
 def test_killed_without_a_journal_it_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
-    file = configured(tmp_path, persistent=False)
+    file = configured(tmp_path, persists=False)
     with started(file) as broker:
         with connected(broker.port) as producer:
             producer.ask("SEND", {"destination": "/queue/q"}, BODY)
@@ -247,7 +244,7 @@ def test_a_flipped_bit_in_a_body_is_told_and_the_message_ends_at_dead_letter(
         "<dead-letter-address>dead</dead-letter-address><auto-create-dead-letter-resources>true"
         "</auto-create-dead-letter-resources></address-setting>"
     )
-    with started(configured(tmp_path, persistent=persistent, settings=dead)) as broker:
+    with started(configured(tmp_path, persists=persistent, settings=dead)) as broker:
         with connected(broker.port) as producer:
             producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
             producer.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"small")
@@ -271,7 +268,7 @@ def test_a_flipped_bit_in_a_body_is_told_and_the_message_ends_at_dead_letter(
 
 def test_damage_in_a_page_costs_no_other_body(tmp_path: Path) -> None:
     """The bodies of all that stands behind it were removed at the start, and its reader was never answered."""
-    pages_all = '<address-setting match="#"><max-size-messages>0</max-size-messages></address-setting>'
+    pages_all = '<address-setting match="q"><max-size-messages>0</max-size-messages></address-setting>'
     file = configured(tmp_path, settings=pages_all)
     bodies = [bytes([letter]) * 200_000 for letter in b"abc"]
     with started(file) as broker:
@@ -315,7 +312,7 @@ def test_a_disk_that_fails_ends_the_broker(tmp_path: Path) -> None:
 
 
 def test_a_retained_log_keeps_its_bodies(tmp_path: Path) -> None:
-    with started(configured(tmp_path, core=retained(tmp_path))) as broker:
+    with started(configured(tmp_path, core=CORE + retained(tmp_path))) as broker:
         with connected(broker.port) as client:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, BODY)
             client.subscribe("/queue/q")

@@ -21,10 +21,10 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
-from tests.e2e.log_reader import LITTLE, PERSISTENT, answer, bytes_of, logged, send
+from tests.e2e.log_reader import CORE, LITTLE, PERSISTENT, answer, bytes_of, logged, send
 from tests.kit.client import connected
 from tests.kit.meanwhile import meanwhile
-from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, eventually
+from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 
 pytestmark = pytest.mark.e2e
 
@@ -68,7 +68,6 @@ def test_a_reader_that_follows_a_busy_log_gets_every_record_once(tmp_path: Path)
             if segment["bytes"] > len(have):
                 read[number] = have + bytes_of(broker, number, len(have))
         assert sorted(read) == list(range(1, len(read) + 1))
-        assert broker.stop() == 0
     bodies = [
         codec.decode_message(record.payload).message.body
         for number in sorted(read)
@@ -97,15 +96,13 @@ def flat(data: bytes) -> Iterator[records.Record]:
 
 
 def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
-    with logged(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, kept=LITTLE) as broker:
         send(broker, 300)
         first = broker.api("/log")["segments"][0]
         assert first["name"] == "artemis-journal-000000000001.log"
         data = bytes_of(broker, 1, 0, 1000)
         with connected(broker.port) as client:
-            client.subscribe("/queue/q", ack="auto")
-            for _ in range(150):
-                client.message()
+            client.take("/queue/q", 300)
             moved = broker.eventually(
                 "it is retained", lambda: broker.api("/log")["segments"][0], lambda one: "Z.log" in one["name"]
             )
@@ -113,21 +110,16 @@ def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
             data += bytes_of(broker, 1, 1000, first["bytes"])
             assert index_of(data).fields() == index_part(first)
             assert (tmp_path / "journal" / first["name"]).exists() is False
-            for _ in range(150):
-                client.message()
         send(broker, 600, "/queue/other")
         with connected(broker.port) as client:
-            client.subscribe("/queue/other", ack="auto")
-            for _ in range(600):
-                client.message()
+            client.take("/queue/other", 600)
             gone = broker.eventually("it is gone", lambda: answer(broker, "/log/segments/1"), lambda one: one[0] != 200)
         assert gone == (410, b"segment 1 is no longer in the log: retention removed it\n")
         assert broker.api("/log")["first_lsn"] > first["last_lsn"]
-        assert broker.stop() == 0
 
 
 def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> None:
-    with logged(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, kept=LITTLE) as broker:
         send(broker, 100)
         want = bytes_of(broker, 1)
         slow = socket.create_connection((LOOPBACK, broker.ports["http"]), timeout=WAIT_S)
@@ -135,15 +127,13 @@ def test_an_open_answer_ends_whole_although_the_file_goes(tmp_path: Path) -> Non
         slow.sendall(b"GET /log/segments/1 HTTP/1.0\r\n\r\n")
         start = slow.recv(100)
         with connected(broker.port) as client:
-            client.subscribe("/queue/q", ack="auto")
-            for _ in range(100):
-                client.message()
+            client.take("/queue/q", 100)
         send(broker, 700, "/queue/other")
         with connected(broker.port) as client:
-            client.subscribe("/queue/other", ack="auto")
-            for _ in range(700):
-                client.message()
-        broker.eventually("it is gone", lambda: answer(broker, "/log/segments/1")[0], lambda status: status == 410)
+            client.take("/queue/other", 700)
+        broker.eventually(
+            "it is gone", lambda: broker.ask("GET", "/log/segments/1").status, lambda status: status == 410
+        )
         rest = b"".join(iter(lambda: slow.recv(65536), b""))
         assert (start + rest).partition(b"\r\n\r\n")[2] == want
         slow.close()
@@ -168,12 +158,12 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         assert answer(broker, path) == (200, body)
         status, text = answer(broker, f"/log/bodies/{large.number + 1}")
         assert (status, text) == (404, f"there is no body {large.number + 1}, or it was removed\n".encode())
-        assert broker.stop() == 0
 
 
 def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
     """Four pieces of 1 MiB at 4 MiB/s: the fourth leaves three quarters of a second after the first at the earliest."""
-    with logged(tmp_path, http=f"{HTTP};busyLogBytesPerSecond=4194304") as broker:
+    acceptors = {"stomp": STOMP, "http": f"{HTTP};busyLogBytesPerSecond=4194304"}
+    with logged(tmp_path, acceptors=acceptors) as broker:
         body = bytes(4 << 20)
         send(broker, 1, body=body)
         (record,) = [one for one in flat(bytes_of(broker, 1)) if one.type_code == records.MESSAGE]
@@ -195,7 +185,6 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
             load.kill()
             load.wait()
         broker.eventually("a reader need not wait", took_s, lambda seconds: seconds < 0.5)
-        assert broker.stop() == 0
 
 
 # ---- crashes and starts --------------------------------------------------------------------------
@@ -207,8 +196,8 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
         broker.api("/log/cursors/reader", "PUT", {"lsn": 7, "owner": "a query", "ttl_s": 1000})
         before = broker.api("/log")
         cursor = broker.api("/log/cursors/reader")
-        broker.process.send_signal(signal.SIGKILL)
-        broker.process.wait()
+        broker.code_expected = -signal.SIGKILL
+        broker.kill()
     last = tmp_path / "journal" / index_name(before["segments"][-1]["name"])
     assert not last.exists()
     (tmp_path / "journal" / index_name(before["segments"][1]["name"])).write_bytes(b'{"format":1,"seg')
@@ -227,7 +216,6 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
             key: cursor[key] for key in ("lsn", "owner", "ttl_s", "moved_ms")
         }
         assert not (tmp_path / "journal" / "artemis-journal-000000000099.index").exists()
-        assert broker.stop() == 0
 
 
 def test_a_log_that_begins_anew_has_another_id(tmp_path: Path) -> None:
@@ -239,7 +227,6 @@ def test_a_log_that_begins_anew_has_another_id(tmp_path: Path) -> None:
                     path.unlink()
         with logged(tmp_path) as broker:
             ids.append(broker.api("/log")["id"])
-            assert broker.stop() == 0
     assert ids[0] == ids[1] == ids[2] != ids[3]
 
 
@@ -257,7 +244,7 @@ def pass_through(broker: BrokerProcess, count: int) -> None:
 
 def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Path) -> None:
     """storage-limit is two segments."""
-    with logged(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, kept=LITTLE) as broker:
         broker.api("/log/cursors/slow", "PUT", {"lsn": 0, "owner": "me"})
         pass_through(broker, 700)
         log = broker.api("/log")
@@ -282,17 +269,15 @@ def test_a_cursor_holds_what_retention_would_remove_until_it_lapses(tmp_path: Pa
         cursor = broker.api("/log/cursors/slow")
         assert (cursor["holds"], cursor["is_overtaken"]) == (False, True)
         assert broker.metric("artemis_log_overrun_files") == 0
-        assert broker.stop() == 0
 
 
 def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
-    with logged(tmp_path, LITTLE) as broker:
+    with logged(tmp_path, kept=LITTLE) as broker:
         broker.api("/log/cursors/slow", "PUT", {"lsn": 0, "owner": "me"})
         pass_through(broker, 700)
         held = len(log_files([tmp_path / "kept"]))
         assert held > 5
-        assert broker.stop() == 0
-    with logged(tmp_path, LITTLE, disk_percent_max=0) as broker:
+    with logged(tmp_path, kept=LITTLE, core=CORE.format(0)) as broker:
         left = broker.eventually("they go", lambda: len(log_files([tmp_path / "kept"])), lambda count: count <= 3)
         overrun = broker.metric("artemis_log_overrun_files")
         assert overrun - (held - left) in {0, 1}, "the start deletes the queue, which nobody uses, and its file follows"
@@ -304,7 +289,6 @@ def test_a_full_disk_wins_over_a_cursor(tmp_path: Path) -> None:
             lambda counts: counts[0] == counts[1],
         )
         assert broker.api("/log/cursors/slow")["is_overtaken"] is True
-        assert broker.stop() == 0
 
 
 def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +306,6 @@ def test_cursors_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         captured = capsys.readouterr()
         assert captured.out.split() == ["removed", "one"]
         assert captured.err == f"artemis-py: {url.removeprefix('http://')}: there is no cursor 'one'\n"
-        assert broker.stop() == 0
     assert main(["cursor", "ls", "--url", url]) == 1
     assert "nothing listens there" in capsys.readouterr().err
 
@@ -371,17 +354,14 @@ def test_broken_requests(tmp_path: Path) -> None:
                 broken.sendall(rubbish)
                 assert broken.recv(12) in (b"HTTP/1.1 413", b"HTTP/1.1 400")
         assert broker.api("/log/cursors") == {"cursors": []}
-        assert broker.stop() == 0
 
 
 def test_without_retention_no_cursor_and_without_a_journal_no_log(tmp_path: Path) -> None:
-    with logged(tmp_path, "") as broker:
+    with logged(tmp_path, kept="") as broker:
         send(broker, 3)
         assert broker.api("/log")["segments"][0]["messages"] == 3
         status, text = answer(broker, "/log/cursors/c", "PUT", {"lsn": 1})
         assert (status, b"set journal-retention-directory" in text) == (409, True)
-        assert broker.stop() == 0
-    with logged(tmp_path, "", persistence=False) as broker:
+    with logged(tmp_path, kept="", persists=False) as broker:
         for path in ("/log", "/log/segments/1", "/log/cursors", "/log/cursors/c"):
             assert answer(broker, path) == (404, b"this broker keeps no log: persistence-enabled is false\n")
-        assert broker.stop() == 0

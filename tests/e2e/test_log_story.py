@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.kit.client import StompSocket, connected
 from tests.kit.crash.retained import SENDER, Telling
-from tests.kit.process import DAYS, STOMP, BrokerProcess, configuration, running
+from tests.kit.process import DAYS, STOMP, BrokerProcess, storing
 
 pytestmark = pytest.mark.e2e
 
@@ -70,11 +70,8 @@ SETTINGS = """\
 """
 
 
-def telling(folder: Path) -> AbstractContextManager[BrokerProcess]:
-    """A broker that keeps its log below a folder."""
-    acceptors = {"stomp": STOMP}
-    text = configuration(acceptors, folder=folder, core=CORE, addresses=ADDRESSES, settings=SETTINGS, kept=DAYS)
-    return running(text, folder)
+telling = partial(storing, acceptors={"stomp": STOMP}, core=CORE, addresses=ADDRESSES, settings=SETTINGS, kept=DAYS)
+"""A broker that keeps its log below a folder."""
 
 
 def client(broker: BrokerProcess, name: str, version: str = "1.2") -> StompSocket:

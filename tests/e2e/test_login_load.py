@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.login_actors import hashed, secured, write_users
+from artemis_py.security.users.passwords import ITERATIONS, hashed
+from tests.e2e.login_actors import secured
 from tests.kit.client import StompSocket, frame
 from tests.kit.process import LOOPBACK, needs_descriptors, running
 
@@ -22,7 +23,9 @@ def test_hashes_do_not_stop_the_river(tmp_path: Path) -> None:
     """Each hash takes longer than a message there and back, on any machine: in turns, the trips would wait for them."""
     needs_descriptors(1_000)
     names = [f"user{number}" for number in range(LOGINS)]
-    write_users(tmp_path, ["ann", *names], hashed("password"))
+    password = hashed("password", ITERATIONS)
+    (tmp_path / "artemis-users.properties").write_text("".join(f"{name} = {password}\n" for name in ("ann", *names)))
+    (tmp_path / "artemis-roles.properties").write_text(f"amq = ann,{','.join(names)}\n")
     text = secured(acceptor=";maxConnectionsBeforeLogin=-1;handshakeTimeout=600000")
     logins: list[socket.socket] = []
     with running(text, tmp_path) as broker, StompSocket(broker.port) as client:

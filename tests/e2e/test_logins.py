@@ -10,38 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.login_actors import hashed, secured, write_authenticator, write_users
-from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, running
+from tests.e2e.login_actors import secured, write_authenticator
+from tests.kit.client import StompSocket, connected, frame, refused
+from tests.kit.process import LOOPBACK, WAIT_S, running
+from tests.kit.users import give_user
 
 pytestmark = pytest.mark.e2e
 
 OWN = '<authentication><authenticator name="own"><option name="role" value="amq"/></authenticator></authentication>'
 
 
-def told(broker: BrokerProcess, **headers: object) -> str:
-    """What the broker answers to CONNECT with an ERROR, before it closes."""
-    with StompSocket(broker.port) as client:
-        client.send("CONNECT", {"accept-version": "1.2", "host": "x", **headers})
-        error = client.expect("ERROR")
-        assert client.read_to_end() == []
-        return str(error.header("message")).replace("\\c", ":")
-
-
 def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
-    write_users(tmp_path, ["ann"], hashed("secret of ann", 1024))
+    give_user(tmp_path, "ann", "secret of ann")
     with running(secured(), tmp_path) as broker:
         with connected(broker.port, login="ann", passcode="secret of ann") as client:
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
             client.send("SEND", {"destination": "/queue/q"}, b"hello")
             assert client.expect("MESSAGE").body == b"hello"
-        assert told(broker, login="ann", passcode="wrong") == (
-            "Security Error occurred: User name [ann] or password is invalid"
-        )
-        assert told(broker) == "Security Error occurred: User name [null] or password is invalid"
-        assert told(broker, login="bob", passcode="secret of ann") == (
-            "Security Error occurred: User name [bob] or password is invalid"
-        )
+        said = "Security Error occurred: User name [{}] or password is invalid"
+        assert refused(broker.port, login="ann", passcode="wrong") == said.format("ann")
+        assert refused(broker.port) == said.format("null")
+        assert refused(broker.port, login="bob", passcode="secret of ann") == said.format("bob")
         assert broker.metric("artemis_authentication_count", result="success") == 1
         assert broker.metric("artemis_authentication_count", result="failure") == 3
         assert broker.metric("artemis_login_refusals_total", reason="invalid") == 3
@@ -102,7 +91,7 @@ def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
         connected(broker.port, login="ann", passcode="ann").close()
         began_s = time.monotonic()
         for number in range(7):
-            told(broker, login="ann", passcode=f"guess {number}")
+            refused(broker.port, login="ann", passcode=f"guess {number}")
         assert time.monotonic() - began_s > 0.2 + 0.4 + 0.8
         with StompSocket(broker.port) as guess, StompSocket(broker.port) as known:
             guess.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "ann", "passcode": "guess 8"})
@@ -127,8 +116,8 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
             client.send("SUBSCRIBE", {"destination": "/queue/q", "id": 1})
             client.send("SEND", {"destination": "/queue/q"}, b"hello")
             assert client.expect("MESSAGE").body == b"hello"
-        assert "Security Error" in told(broker, login="ann", passcode=token(-1))
-        assert "Security Error" in told(broker, login="bob", passcode=token(60))
+        assert "Security Error" in refused(broker.port, login="ann", passcode=token(-1))
+        assert "Security Error" in refused(broker.port, login="bob", passcode=token(60))
 
 
 def test_a_client_that_leaves_meanwhile_is_forgotten(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-import urllib.parse
 from functools import partial
 from pathlib import Path
 
@@ -47,9 +45,8 @@ def test_prometheus_knows_what_the_broker_holds(broker: BrokerProcess, prometheu
 
         def ask(expression: str) -> dict[str, float]:
             """The value by queue, or by "" for what belongs to no queue."""
-            query = urllib.parse.urlencode({"query": expression})
-            result = json.loads(prometheus_server.get(f"/api/v1/query?{query}"))["data"]["result"]
-            return {sample["metric"].get("queue", ""): float(sample["value"][1]) for sample in result}
+            samples = prometheus_server.query(expression)
+            return {sample["metric"].get("queue", ""): float(sample["value"][1]) for sample in samples}
 
         def expect(expression: str, expected: dict[str, float]) -> None:
             prometheus_server.eventually(expression, lambda: ask(expression), expected)

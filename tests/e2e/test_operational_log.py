@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.kit.client import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected, frame, refused
 from tests.kit.process import STOMP, configuration, misshapen, ports_left_out, running
 from tests.kit.secured import USERS, basic, secured_broker
 
@@ -43,9 +43,7 @@ def test_every_line_says_when_what_and_who(tmp_path: Path) -> None:
     assert misshapen("a\n2026-01-01T00:00:00.000Z ART-2000 text\n\tmore\nno line\nhalf") == ["no line"]
     with secured_broker(tmp_path) as broker:
         assert broker.ask("GET", "/api/queues").status == 401, "as a browser does before anybody logs in"
-        with StompSocket(broker.port) as nobody:
-            nobody.send("CONNECT", {"accept-version": "1.2", "host": "h", "login": "nobody", "passcode": "wrong"})
-            nobody.expect("ERROR")
+        refused(broker.port, login="nobody", passcode="wrong")
         with connected(broker.port, login="eve", passcode=USERS["eve"]) as eve:
             eve.send("SUBSCRIBE", {"id": "1", "destination": "locked"})
             eve.expect("ERROR")

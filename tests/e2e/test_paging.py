@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from artemis_py.terminal_output import many
 from tests.kit.client import Closed, StompSocket, connected, frame
 from tests.kit.forks import run_text
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, running
+from tests.kit.process import WAIT_S, running, storing
 
 pytestmark = pytest.mark.e2e
 
@@ -37,21 +37,11 @@ SETTINGS = """\
 """
 
 
-def paging(
-    folder: Path,
-    *,
-    persistence: bool = True,
-    settings: str = "",
-    more: str = "",
-    file_size: str = "64K",
-    page_size: str = "1K",
-) -> AbstractContextManager[BrokerProcess]:
-    """A broker whose addresses keep five messages in memory and page the others, 1 KiB a page."""
-    core = f"<journal-file-size>{file_size}</journal-file-size>{more}"
-    core += "<message-expiry-scan-period>20</message-expiry-scan-period>"
-    all_settings = SETTINGS.format(page_size=page_size, more=settings)
-    text = configuration(folder=folder, persists=persistence, core=core, addresses=ADDRESSES, settings=all_settings)
-    return running(text, folder)
+CORE = "<journal-file-size>{}</journal-file-size><message-expiry-scan-period>20</message-expiry-scan-period>"
+paging = partial(
+    storing, core=CORE.format("64K"), addresses=ADDRESSES, settings=SETTINGS.format(page_size="1K", more="")
+)
+"""A broker whose addresses keep five messages in memory and page the others, 1 KiB a page."""
 
 
 def bodies(client: StompSocket, count: int) -> list[int]:
@@ -72,7 +62,7 @@ def pages_of(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("persistence", [True, False])
 def test_order_is_kept_and_pages_go(tmp_path: Path, persistence: bool) -> None:
     """Scenario (a): 20 messages with room for five; all come, in order; then nothing is left of the pages."""
-    with paging(tmp_path, persistence=persistence) as broker, connected(broker.port) as client:
+    with paging(tmp_path, persists=persistence) as broker, connected(broker.port) as client:
         client.publish("/queue/q", range(1, 21))
         broker.await_count("q", 20)
         assert broker.metric("artemis_number_of_pages", address="q") >= 1
@@ -166,10 +156,8 @@ def test_failed_deliveries_are_counted_over_a_restart(tmp_path: Path, selector: 
 
 def test_a_ring_counts_only_what_is_in_memory(tmp_path: Path) -> None:
     """Paged messages count in messageCount, not against a ring."""
-    with (
-        paging(tmp_path, settings="<default-ring-size>3</default-ring-size>") as broker,
-        connected(broker.port) as client,
-    ):
+    settings = SETTINGS.format(page_size="1K", more="<default-ring-size>3</default-ring-size>")
+    with paging(tmp_path, settings=settings) as broker, connected(broker.port) as client:
         client.publish("/queue/other", range(1, 4))
         client.subscribe("/queue/q", id="hold", consumer_window_size=-1)
         client.publish("/queue/q", range(1, 41))
@@ -214,12 +202,12 @@ def test_a_lost_page_file_is_told_and_the_rest_comes(tmp_path: Path) -> None:
 
 def test_page_state_survives_the_end_of_journal_files(tmp_path: Path) -> None:
     """Journal files are tiny: what they said of pages has to be said again before they go."""
-    with paging(tmp_path, file_size="2K") as broker, connected(broker.port) as client:
+    with paging(tmp_path, core=CORE.format("2K")) as broker, connected(broker.port) as client:
         client.publish("/queue/q", range(1, 201))
         client.subscribe("/queue/q", id="odd", selector="color IS NULL")
         assert bodies(client, 100) == list(range(1, 101))
         client.nothing_waits_but_messages()
-    with paging(tmp_path, file_size="2K") as broker, connected(broker.port) as client:
+    with paging(tmp_path, core=CORE.format("2K")) as broker, connected(broker.port) as client:
         broker.await_count("q", 100)
         client.subscribe("/queue/q")
         assert bodies(client, 100) == list(range(101, 201))
@@ -229,7 +217,8 @@ def test_page_state_survives_the_end_of_journal_files(tmp_path: Path) -> None:
 def test_a_sender_that_is_faster_than_the_disk_waits_and_loses_nothing(tmp_path: Path) -> None:
     """More than the broker lets gather is sent at once; nothing gets lost, and the memory stays small."""
     count, size = 60_000, 2000
-    with paging(tmp_path, page_size="10M", file_size="10M") as broker:
+    settings = SETTINGS.format(page_size="10M", more="")
+    with paging(tmp_path, core=CORE.format("10M"), settings=settings) as broker:
         before = broker.memory_bytes
         with connected(broker.port) as client:
             block = frame("SEND", {"destination": "/queue/q"}, bytes(size)) * 100

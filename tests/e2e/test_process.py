@@ -10,13 +10,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
 import pytest
 
 from tests.kit.client import StompSocket, connected, frame, is_greeted
-from tests.kit.forks import COMMAND
+from tests.kit.forks import COMMAND, run_text
 from tests.kit.ports import free_port
 from tests.kit.process import (
     HTTP,
@@ -27,18 +25,12 @@ from tests.kit.process import (
     BrokerProcess,
     configuration,
     running,
+    started,
 )
 
 pytestmark = pytest.mark.e2e
 
 SCRIPT = str(Path(sys.executable).with_name("artemis-py"))
-
-
-def run(*arguments: str, command: tuple[str, ...] = COMMAND) -> subprocess.CompletedProcess[str]:
-    """Runs a command that ends by itself."""
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=WAIT_S, check=False)
-    assert "Traceback" not in done.stdout + done.stderr, done.stderr
-    return done
 
 
 # ---- start ---------------------------------------------------------------------------------------
@@ -59,18 +51,15 @@ def test_the_first_client_of_a_new_python_is_greeted(tmp_path: Path) -> None:
     """How soon: the row "start to first CONNECTED" of make bench."""
     file = tmp_path / "broker.xml"
     file.write_text(configuration({"stomp": STOMP}), "utf-8")
-    broker = BrokerProcess(["run", str(file)], tmp_path / "log", anew=True)
-    try:
-        broker.await_ready()
+    with started(file, anew=True) as broker:
         assert is_greeted(broker.port)
-    finally:
-        broker.kill()
 
 
 @pytest.mark.parametrize("command", [(SCRIPT,), COMMAND], ids=["artemis-py", "python -m artemis_py"])
 def test_both_names_of_the_command(command: tuple[str, ...]) -> None:
-    shown = run("--version", command=command).stdout
-    assert re.fullmatch(r"artemis-py \d+\.\d+\S* \((compiled|interpreted)\)\n", shown)
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=WAIT_S, check=True)
+    assert re.fullmatch(r"artemis-py \d+\.\d+\S* \((compiled|interpreted)\)\n", done.stdout)
+    assert done.stderr == ""
 
 
 def test_protocols_that_are_not_spoken_are_reported_once(start_broker: Callable[[str], BrokerProcess]) -> None:
@@ -95,18 +84,13 @@ def test_only_an_open_broker_binds_other_than_loopback(start_broker: Callable[[s
 def test_a_broker_that_nobody_can_send_to_is_not_ready(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
     file.write_text(configuration({"http": HTTP}), "utf-8")
-    broker = BrokerProcess(["run", str(file)], tmp_path / "broker.log")
-    try:
+    with started(file, ready=False) as broker:
         broker.await_said("no client can connect")
         assert "warning[no-port]: " in broker.said
-        [port] = re.findall(r"listening on 127\.0\.0\.1:(\d+) for HTTP", broker.said)
-        with pytest.raises(HTTPError) as answer:
-            urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=120)
-        assert answer.value.code == 503
-        assert b"no port is open for STOMP" in answer.value.read()
+        broker.note_ports()
+        answer = broker.ask("GET", "/health/ready")
+        assert (answer.status, b"no port is open for STOMP" in answer.body) == (503, True)
         assert broker.stop() == 0
-    finally:
-        broker.kill()
 
 
 # ---- stop ----------------------------------------------------------------------------------------
@@ -184,8 +168,8 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         assert right in text
         text = text.replace(right, wrong)
     file.write_text(text, "utf-8")
-    done = run("run", str(file))
-    assert done.returncode == 2
+    done = run_text(["run", str(file)], timeout=WAIT_S)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     blamed = re.findall(r"^\S*broker\.xml:(\d+): ", done.stderr, re.MULTILINE)
     assert set(map(int, blamed)) == {text[: text.index(part)].count("\n") + 1 for _, _, part in BROKEN.values()}
     assert len(set(blamed)) == 3
@@ -198,8 +182,8 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
         port = listener.getsockname()[1]
         file = tmp_path / "broker.xml"
         file.write_text(configuration({"free": STOMP, "taken": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}), "utf-8")
-        done = run("run", str(file))
-        assert done.returncode == 1
+        done = run_text(["run", str(file)], timeout=WAIT_S)
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
         assert re.search(rf"broker\.xml:\d+: .*{port}", done.stderr), done.stderr
         assert "taken" in done.stderr
         assert "listening on" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,15 +21,13 @@ PROXIED = "tcp://127.0.0.1:0?anycastPrefix=/queue/;proxyProtocolEnabled=true"
 LINE = b"PROXY TCP4 192.0.2.7 127.0.0.1 1234 61613\r\n"
 
 
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+AUTHORITY = Authority()
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[BrokerProcess]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     folder = tmp_path_factory.mktemp("proxied")
-    own = {"keyStorePath": authority.issue("broker").pem(folder / "broker.pem", PASSWORD), "keyStorePassword": PASSWORD}
+    own = {"keyStorePath": AUTHORITY.issue("broker").pem(folder / "broker.pem", PASSWORD), "keyStorePassword": PASSWORD}
     acceptors = {
         "stomp": PROXIED,
         "few": f"{PROXIED};maxConnectionsBeforeLogin=2",
@@ -66,11 +63,10 @@ def test_a_client_of_its_own_has_no_proxy(tmp_path: Path) -> None:
         assert (found["proxyAddress"], found["proxyProtocolVersion"]) == (None, None)
 
 
-def test_before_tls(broker: BrokerProcess, authority: Authority, tmp_path: Path) -> None:
+def test_before_tls(broker: BrokerProcess) -> None:
     plain = socket.create_connection((LOOPBACK, broker.ports["tls"]), WAIT_S)
     plain.sendall(LINE)
-    context: ssl.SSLContext = trusting(authority, None, tmp_path)
-    with context.wrap_socket(plain, server_hostname="localhost") as secured:
+    with trusting(AUTHORITY).wrap_socket(plain, server_hostname="localhost") as secured:
         secured.sendall(frame("CONNECT", {"accept-version": "1.2", "client-id": "secured"}))
         assert secured.recv(9) == b"CONNECTED"
         (found,) = [each for each in broker.api("/api/connections")["data"] if each["clientID"] == "secured"]

@@ -7,10 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.kit.forks import run_text
 from tests.kit.process import running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,16 +23,6 @@ SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
 pytestmark = pytest.mark.e2e
 
 
-def _said(command: list[str], folder: Path, **variables: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout
-
-
 def test_the_tour(tmp_path: Path) -> None:
     lines = [line for block in re.findall(r"```sh\n(.*?)```", TOUR, re.DOTALL) for line in block.splitlines()]
     commands = [shlex.split(line)[1:] for line in lines if line.startswith(".venv/bin/artemis-py ")]
@@ -38,18 +30,25 @@ def test_the_tour(tmp_path: Path) -> None:
     shipped = SHIPPED.replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
     with running(shipped, tmp_path) as broker:
         [password] = re.findall(r"first user: admin    password: (\S+)", broker.said)
-        login = {"ARTEMIS_PY_USER": "admin", "ARTEMIS_PY_PASSWORD": password}
         assert "export ARTEMIS_PY_USER=admin\n" in TOUR
-        where = {"ARTEMIS_PY_STOMP_URL": f"stomp://127.0.0.1:{broker.port}"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "ARTEMIS_PY_USER": "admin",
+            "ARTEMIS_PY_PASSWORD": password,
+            "ARTEMIS_PY_STOMP_URL": f"stomp://127.0.0.1:{broker.port}",
+        }
+        command = partial(run_text, folder=tmp_path, environment=environment, timeout=120, check=True)
         send, receive, *about_the_file = commands
-        _said([sys.executable, "-m", "artemis_py", *send], tmp_path, **login, **where)
-        assert send[-1] in _said([sys.executable, "-m", "artemis_py", *receive], tmp_path, **login, **where)
+        command(send)
+        assert send[-1] in command(receive).stdout
 
         [hello] = re.findall(r"<!-- tour: hello\.py -->\n```python\n(.*?)```", TOUR, re.DOTALL)
         (tmp_path / "hello.py").write_text(hello.replace("61613", str(broker.port)))
         promised = re.search(r"It prints `([^`]*)`", TOUR)
         assert promised is not None
-        assert _said([sys.executable, "hello.py"], tmp_path, **login).strip() == promised.group(1)
+        said = subprocess.check_output([sys.executable, "hello.py"], cwd=tmp_path, env=environment, timeout=120)
+        assert said.decode().strip() == promised.group(1)
 
         [queue] = re.findall(r"```xml\n(.*?)\n```", TOUR)
         file = tmp_path / "broker.xml"
@@ -58,6 +57,5 @@ def test_the_tour(tmp_path: Path) -> None:
         [promise] = re.findall(r"its log says `([^`]*)`", TOUR)
         file.write_text(edited, "utf-8")
         broker.await_said(promise)
-        for command in about_the_file:
-            shown = _said([sys.executable, "-m", "artemis_py", *command], tmp_path)
-        assert "ring of 3" in shown
+        _, explained = (command(words).stdout for words in about_the_file)
+        assert "ring of 3" in explained

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import Authority
-from tests.kit.client import StompSocket, connected
+from tests.kit.client import StompSocket, connected, refused
 from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import served, uri
@@ -54,9 +54,7 @@ def test_users_in_files_and_another_file_of_users(tmp_path: Path) -> None:
         named = '<users-file roles-file="their-roles.properties">others.properties</users-file>\n<security-settings>'
         read_again(broker, file.read_text("utf-8").replace("<security-settings>", named, 1), file)
         client_of(broker, "zoe", "zoe's secret").close()
-        with StompSocket(broker.port) as refused:
-            refused.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "eve", "passcode": USERS["eve"]})
-            refused.expect("ERROR")
+        refused(broker.port, login="eve", passcode=USERS["eve"])
         eve.ask("SEND", {"destination": "/queue/jobs"}, b"x")  # who is in stays
 
 

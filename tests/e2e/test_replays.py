@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from artemis_py.perf.link import Target
 from artemis_py.perf.scenario import Options, Run
-from artemis_py.perf.target import Target
 from bench.replays import measure_round
 from tests.kit.client import StompSocket, connected
-from tests.kit.process import DAYS, BrokerProcess, configuration, running
+from tests.kit.process import DAYS, storing
 
 pytestmark = pytest.mark.e2e
 
@@ -25,10 +26,8 @@ WHOLE = {**REPLAY, "completed": "true"}
 PERSISTENT = {"destination": DESTINATION, "persistent": "true"}
 
 
-def replayed(folder: Path) -> AbstractContextManager[BrokerProcess]:
-    """A broker with everything in ``folder``."""
-    core = "<journal-file-size>64K</journal-file-size><max-disk-usage>-1</max-disk-usage>"
-    return running(configuration(folder=folder, core=core, settings=SETTINGS, kept=DAYS), folder)
+CORE = "<journal-file-size>64K</journal-file-size><max-disk-usage>-1</max-disk-usage>"
+replayed = partial(storing, core=CORE, settings=SETTINGS, kept=DAYS)
 
 
 def bookmarks(client: StompSocket) -> list[int]:

@@ -16,7 +16,7 @@ import pytest
 from artemis_py.storage.format.names import read_name
 from tests.e2e.events.event_stream import EventStream
 from tests.e2e.test_reload_security import client_of, read_again
-from tests.kit.client import StompSocket
+from tests.kit.client import refused
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, for_each_test
 from tests.kit.secured import USERS, basic, secured_broker
 
@@ -189,9 +189,7 @@ def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProce
             assert "artemis-users.properties" in warning
             assert broker.metric("artemis_login_files_stale") == 1
             for user, password in (("ann", ""), ("zoe", "ENC(1024:ABCD"), ("eve", USERS["eve"][:-4])):
-                with StompSocket(broker.port) as client:
-                    client.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": user, "passcode": password})
-                    client.expect("ERROR")
+                refused(broker.port, login=user, passcode=password)
             with client_of(broker, "eve") as client:
                 client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
             bob.until("changes")

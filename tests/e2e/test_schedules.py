@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.http import HttpClient
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, for_each_test, running, started
+from tests.kit.process import WAIT_S, BrokerProcess, configuration, for_each_test, started, storing
 
 QUEUE = '<address name="q"><anycast><queue name="q"/></anycast></address>'
 
@@ -47,7 +48,7 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
         assert broker.stop() == 0
 
 
-broker = for_each_test(lambda folder: running(configuration(folder=folder, addresses=QUEUE), folder))
+broker = for_each_test(partial(storing, addresses=QUEUE))
 
 
 def test_it_is_listed_and_cancelled(broker: BrokerProcess) -> None:

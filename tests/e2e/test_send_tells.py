@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
 from tests.kit.frames import ServerFrame
-from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_each_test, for_the_module, running
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, for_each_test, for_the_module, storing
 
 pytestmark = pytest.mark.e2e
 
@@ -75,14 +75,11 @@ SETTINGS = """\
 """
 
 
-def told_by(folder: Path) -> AbstractContextManager[BrokerProcess]:
-    """A broker with places for messages, and ways to nowhere."""
-    return running(configuration(folder=folder, core=DIVERTS, addresses=ADDRESSES, settings=SETTINGS), folder)
-
-
+told_by = partial(storing, core=DIVERTS, addresses=ADDRESSES, settings=SETTINGS)
+"""A broker with places for messages, and ways to nowhere."""
 broker = for_each_test(told_by)
 shared = for_the_module(told_by)
-"""The broker of tests that send one message each, to whatever is there."""
+"""The broker of tests that change nothing for each other."""
 
 
 def _sent(broker: BrokerProcess, *words: str) -> tuple[int, str, str]:
@@ -115,8 +112,8 @@ def test_it_is_there(shared: BrokerProcess, words: list[str], said: str) -> None
     assert _sent(shared, *words) == (0, f"sent 1 message to {said}", "")
 
 
-def test_a_copy_is_where_it_is(broker: BrokerProcess) -> None:
-    code, said, _ = _sent(broker, "doubled")
+def test_a_copy_is_where_it_is(shared: BrokerProcess) -> None:
+    code, said, _ = _sent(shared, "doubled")
     assert code == 0
     assert set(said.strip().removeprefix("sent 1 message to doubled: it is on queues ").split(", ")) == {
         "doubled", "orders",
@@ -189,11 +186,11 @@ def test_a_message_is_nowhere_when_it_has_left_the_last_queue(
 
 
 @pytest.mark.parametrize("name", ["failing", "limited"])
-def test_what_came_before_a_refused_message_is_told(broker: BrokerProcess, name: str, tmp_path: Path) -> None:
+def test_what_came_before_a_refused_message_is_told(shared: BrokerProcess, name: str, tmp_path: Path) -> None:
     """Otherwise somebody sends it again."""
     lines = tmp_path / "lines"
     lines.write_text("1\n2\n3\n4\n5\n")
-    link = ("--stomp", f"stomp://{LOOPBACK}:{broker.port}")
+    link = ("--stomp", f"stomp://{LOOPBACK}:{shared.port}")
     done = run_text(["send", name, "--file", str(lines), "--lines", *link], timeout=WAIT_S)
     assert (done.returncode, done.stdout) == (1, f"sent 2 of 5 messages to {name}: they are on queue {name}\n")
     assert "is full" in done.stderr
@@ -204,78 +201,78 @@ def test_what_came_before_a_refused_message_is_told(broker: BrokerProcess, name:
     assert "is full" in told["error"]
 
 
-def test_what_was_not_confirmed_in_time_may_be_there(broker: BrokerProcess) -> None:
-    code, said, errors = _sent(broker, "waiting", "--count", "3", "--timeout", "1")
+def test_what_was_not_confirmed_in_time_may_be_there(shared: BrokerProcess) -> None:
+    code, said, errors = _sent(shared, "waiting", "--count", "3", "--timeout", "1")
     assert (code, said) == (1, "sent 2 of 3 messages to waiting: they are on queue waiting\n")
     assert errors.endswith("; the last of 3 was not confirmed, and may be there or not\n")
 
 
-def test_pages_rings_and_repeated_ids(broker: BrokerProcess) -> None:
-    assert _sent(broker, "paged", "--count", "4")[:2] == (0, "sent 4 messages to paged: they are on queue paged\n")
-    code, said, errors = _sent(broker, "ring", "--count", "5")
+def test_pages_rings_and_repeated_ids(shared: BrokerProcess) -> None:
+    assert _sent(shared, "paged", "--count", "4")[:2] == (0, "sent 4 messages to paged: they are on queue paged\n")
+    code, said, errors = _sent(shared, "ring", "--count", "5")
     assert (code, said) == (1, "sent 5 messages to ring: 2 of them are on queue ring\n")
     assert errors.startswith(
         "3 messages of 5 are nowhere: a later one took its place, on a ring that keeps no more, or"
     )
-    assert _sent(broker, "ring", "--count", "2") == (0, "sent 2 messages to ring: they are on queue ring\n", "")
-    code, _, errors = _sent(broker, "ring", "--priority", "1")
+    assert _sent(shared, "ring", "--count", "2") == (0, "sent 2 messages to ring: they are on queue ring\n", "")
+    code, _, errors = _sent(shared, "ring", "--priority", "1")
     assert code == 1, "those with a higher priority rank above it"
     assert "the queue dropped it at once" in errors
-    assert _sent(broker, "ring", "--priority", "9")[0] == 0
-    assert _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")[0] == 0
-    code, said, errors = _sent(broker, "orders", "--header", "_AMQ_DUPL_ID=one")
+    assert _sent(shared, "ring", "--priority", "9")[0] == 0
+    assert _sent(shared, "orders", "--header", "_AMQ_DUPL_ID=one")[0] == 0
+    code, said, errors = _sent(shared, "orders", "--header", "_AMQ_DUPL_ID=one")
     assert (code, errors) == (0, "")
     assert said.endswith("orders: the address has had one with this _AMQ_DUPL_ID, and drops it as repeated\n")
 
 
-def test_a_newer_value_of_the_same_key_takes_the_place(broker: BrokerProcess) -> None:
-    code, said, errors = _sent(broker, "last", "--count", "2", "--header", "k=1")
+def test_a_newer_value_of_the_same_key_takes_the_place(shared: BrokerProcess) -> None:
+    code, said, errors = _sent(shared, "last", "--count", "2", "--header", "k=1")
     assert (code, said) == (1, "sent 2 messages to last: 1 of them is on queue last\n")
     assert "or as the newer value of its key" in errors
 
 
-def test_places_that_later_ones_took_on_one_queue_of_several(broker: BrokerProcess) -> None:
+def test_places_that_later_ones_took_on_one_queue_of_several(shared: BrokerProcess) -> None:
     """Each is still on the other queue."""
-    code, said, errors = _sent(broker, "some", "--count", "5")
+    code, said, errors = _sent(shared, "some", "--count", "5")
     came = "they are on queues some.ring, some.all; later ones took 2 of their 10 places there"
     assert (code, said, errors) == (0, f"sent 5 messages to some: {came}\n", "")
-    told = json.loads(_sent(broker, "some", "--count", "4", "--json")[1])
+    told = json.loads(_sent(shared, "some", "--count", "4", "--json")[1])
     assert (told["nowhere"], told["replaced"]) == (0, 1)
 
 
-def test_a_request_to_management_is_no_message(broker: BrokerProcess) -> None:
+def test_a_request_to_management_is_no_message(shared: BrokerProcess) -> None:
     """It says what HTTP says."""
-    reply = broker.ask("POST", "/messages/activemq.management", b"x")
+    reply = shared.ask("POST", "/messages/activemq.management", b"x")
     assert reply.status == 400
-    assert _sent(broker, "activemq.management") == (1, "", f"1 request of 1 failed: {reply.error}\n")
+    assert _sent(shared, "activemq.management") == (1, "", f"1 request of 1 failed: {reply.error}\n")
     asked = ("--header", "_AMQ_ResourceName=broker", "--header", "_AMQ_OperationName=getVersion")
-    line = ["send", "activemq.management", "[]", *asked, "--stomp", f"stomp://{LOOPBACK}:{broker.port}"]
+    line = ["send", "activemq.management", "[]", *asked, "--stomp", f"stomp://{LOOPBACK}:{shared.port}"]
     done = run_text(line, timeout=WAIT_S)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "the broker has carried out 1 request to activemq.management\n"
 
 
-def test_a_message_that_a_consumer_takes_at_once_was_there(broker: BrokerProcess) -> None:
-    with connected(broker.port) as client:
+def test_a_message_that_a_consumer_takes_at_once_was_there(shared: BrokerProcess) -> None:
+    with connected(shared.port) as client:
         client.subscribe("live", id="1", ack="auto", subscription_type="MULTICAST")
-        code, said, errors = _sent(broker, "live", "--no-persistent")
+        code, said, errors = _sent(shared, "live", "--no-persistent")
         assert (code, errors) == (0, "")
         assert "it is on queue " in said
         assert client.message().body == b"x"
 
 
-def test_what_it_says_is_what_the_queues_have(broker: BrokerProcess) -> None:
+def test_what_it_says_is_what_the_queues_have(shared: BrokerProcess) -> None:
     for address in ("orders", "news", "picky", "none", "away", "astray", "fresh", "buried", "doubled"):
-        before = {name: row["messageCount"] for name, row in broker.rows("queues").items()}
-        code, said, _ = _sent(broker, address)
-        after = {name: row["messageCount"] for name, row in broker.rows("queues").items()}
+        before = {name: row["messageCount"] for name, row in shared.rows("queues").items()}
+        code, said, _ = _sent(shared, address)
+        after = {name: row["messageCount"] for name, row in shared.rows("queues").items()}
         grown = {name for name, count in after.items() if count > before.get(name, 0)}
         told = set(said.strip().rpartition("on queue")[2].removeprefix("s ").strip().split(", ")) if not code else set()
         assert told == grown, address
 
 
-def test_a_late_reply_is_not_told_to_make_a_queue(broker: BrokerProcess) -> None:
-    code, _, said = _sent(broker, LATE)
+def test_a_late_reply_is_not_told_to_make_a_queue(shared: BrokerProcess) -> None:
+    code, _, said = _sent(shared, LATE)
     assert code == 1
     assert "is a temporary destination, and the client that would have read it has gone" in said
     assert "queue create" not in said

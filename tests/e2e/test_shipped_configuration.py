@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.kit.client import StompSocket, connected
+from tests.kit.client import connected, refused
 from tests.kit.process import BrokerProcess
 from tests.kit.sources import ROOT
 
@@ -58,11 +58,7 @@ def test_the_first_user_is_made_with_the_password_of_the_environment(broker: Bro
 
 @pytest.mark.parametrize("login", [{}, {"login": "admin"}, {"login": "admin", "passcode": "wrong"}])
 def test_nobody_else_gets_in(broker: BrokerProcess, login: dict[str, str]) -> None:
-    client = StompSocket(broker.port)
-    client.send("CONNECT", {"accept-version": "1.2", "host": "localhost", **login})
-    refused = client.receive()
-    assert refused.command == "ERROR"
-    assert "Security Error occurred" in (refused.header("message") or "")
+    assert "Security Error occurred" in refused(broker.port, **login)
 
 
 def test_large_orders_are_copied_for_whoever_watches(broker: BrokerProcess) -> None:

@@ -25,6 +25,7 @@ import pytest
 from tests.e2e.example_clients import node
 from tests.e2e.foreign_clients import Absent, attempt, tool
 from tests.kit.client import connected
+from tests.kit.forks import run_text
 from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,10 @@ PYTHON = [name for name in EXAMPLES if name.endswith(".py")]
 RUN_S = 300
 NOT_NEEDED = ("-pno:hypothesispytest", "-pno:asyncio", "-pno:timeout")
 """Other plugins that are installed for the tests of this project, and take time."""
+_OF_THESE_TESTS = ("PYTEST_", "PYTHONPATH", "COVERAGE")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THESE_TESTS)}
+ENVIRONMENT["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+"""That of a user."""
 
 pytestmark = pytest.mark.e2e
 
@@ -44,20 +49,13 @@ def plugin() -> None:
         pytest.fail("the entry point of the plugin is not installed: make install")
 
 
-def run_pytest(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
     """pytest as a user runs it: it finds the plugin by itself."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-pno:cacheprovider", *NOT_NEEDED, "--rootdir", str(folder), *arguments],
-        cwd=folder, env=user_environment(**environment), capture_output=True, text=True, timeout=RUN_S, check=False,
+        cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=RUN_S, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
-
-
-def user_environment(**more: str) -> dict[str, str]:
-    left_out = ("PYTEST_", "PYTHONPATH", "COVERAGE")
-    known = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
-    return {**known, **more}
 
 
 def test_the_python_examples_of_the_document(tmp_path: Path) -> None:
@@ -267,22 +265,11 @@ def test_a_test_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
         (("--config", str(tmp_path / "gone.xml")), "gone.xml"),
         (("--port", "70000"), "a port is a number from 0 to 65535"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "artemis_py", "test-broker", *arguments],
-            capture_output=True, text=True, timeout=RUN_S, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_text(["test-broker", *arguments], timeout=RUN_S)
         assert done.returncode in (1, 2)
         assert wanted in done.stderr
         assert done.stdout == ""
         assert "Traceback" not in done.stderr
-
-
-def bash(file: Path) -> list[str]:
-    """A bash that knows coprocesses and sockets. Raises Absent."""
-    program = tool("bash")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        attempt([program, "-c", f"coproc :; exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"], file.parent)
-    return [program, str(file)]
 
 
 @pytest.mark.parametrize("name", ["client.mjs", "client.sh"])
@@ -290,10 +277,16 @@ def test_an_example_in_another_language(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(EXAMPLES[name])
     try:
-        command = node(["@stomp/stompjs", "@stomp/tcp-wrapper"], file) if name == "client.mjs" else bash(file)
+        if name == "client.mjs":
+            command = node(["@stomp/stompjs", "@stomp/tcp-wrapper"], file)
+        else:  # not every bash knows coprocesses and sockets
+            command = [tool("bash"), str(file)]
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                port = server.getsockname()[1]
+                attempt([command[0], "-c", f"coproc :; exec 3<>/dev/tcp/127.0.0.1/{port}"], tmp_path)
     except Absent as absent:
         pytest.skip(f"no client for {name}: {absent}")
     done = subprocess.run(
-        command, cwd=tmp_path, env=user_environment(), capture_output=True, text=True, timeout=RUN_S, check=False
+        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=RUN_S, check=False
     )
     assert (done.stdout, done.returncode) == ("received two coffees\n", 0), done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import subprocess
@@ -69,15 +68,10 @@ def test_the_log_is_the_same_over_tls(world: TlsBroker) -> None:
 
 def test_several_requests_follow_each_other_on_a_connection(world: TlsBroker) -> None:
     plain = get(world, SEGMENT, acceptor="http")[1]
-    connection = http.client.HTTPSConnection(
-        "localhost", world.broker.ports["https"], timeout=WAIT_S, context=world.context()
-    )
-    for _ in range(3):
-        connection.request("GET", SEGMENT, headers={"Range": "bytes=0-2999999"})
-        assert connection.getresponse().read() == plain[:3_000_000]
-        connection.request("GET", "/health/live")
-        assert connection.getresponse().read() == b'{"status": "UP"}\n'
-    connection.close()
+    with HttpClient(world.broker.ports["https"], tls=world.context()) as client:
+        for _ in range(3):
+            assert client.ask("GET", SEGMENT, Range="bytes=0-2999999").body == plain[:3_000_000]
+            assert client.ask("GET", "/health/live").body == b'{"status": "UP"}\n'
 
 
 def test_many_read_at_once(world: TlsBroker) -> None:
@@ -117,12 +111,7 @@ def test_clients_that_leave_stop_nothing(world: TlsBroker) -> None:
 
 def test_the_speed_limit_holds(world: TlsBroker) -> None:
     begun_s = time.monotonic()
-    connection = http.client.HTTPSConnection(
-        "localhost", world.broker.ports["slow"], timeout=WAIT_S, context=world.context()
-    )
-    connection.request("GET", SEGMENT, headers={"Range": "bytes=0-1499999"})
-    assert len(connection.getresponse().read()) == 1_500_000
-    connection.close()
+    assert len(get(world, SEGMENT, {"Range": "bytes=0-1499999"}, "slow")[1]) == 1_500_000
     assert time.monotonic() - begun_s > 1.0
 
 

@@ -344,7 +344,7 @@ def test_websocket_over_tls(world: World) -> None:
 def test_perf_measures_over_tls(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     url, trust = f"stomp+ssl://localhost:{world.broker.ports['stomp']}", str(world.folder / "trust.pem")
     arguments = ["perf", url, "--trust", trust, "--warmup", "0", "--scenario"]
-    assert main([*arguments, "1t,1,2,5,6,8t", "--messages", "3000"]) == 0
+    assert main([*arguments, "1t,1,2,5,6,8t", "--messages", "500"]) == 0
     assert "over TLS" in capsys.readouterr().out
     assert main(["perf", url, "--scenario", "1t"]) != 0
     assert "belong together" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from websockets.sync.client import connect as connect_web
 from websockets.typing import Subprotocol
 
 from tests.kit.client import StompSocket, connected, frame
-from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, for_the_module, running
+from tests.kit.process import STOMP, SWEPT, WAIT_S, BrokerProcess, for_the_module, storing
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 STATE = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE;with spaces \\c and \\n"
@@ -33,14 +33,14 @@ DIVERT = """<diverts><divert name="aside"><address>from</address><forwarding-add
 pytestmark = pytest.mark.e2e
 
 
-text_of = partial(
-    configuration,
-    {"stomp": STOMP + ";stompMinLargeMessageSize=10000"},
+stored = partial(
+    storing,
+    acceptors={"stomp": STOMP + ";stompMinLargeMessageSize=10000"},
     core=f"{SWEPT}<message-expiry-scan-period>100</message-expiry-scan-period>{DIVERT}",
     addresses=ADDRESSES,
     settings=SETTINGS,
 )
-broker = for_the_module(lambda folder: running(text_of(folder=folder), folder))
+broker = for_the_module(stored)
 
 
 @pytest.fixture
@@ -110,11 +110,11 @@ def test_over_websocket(broker: BrokerProcess, client: StompSocket) -> None:
 
 def test_paging_and_a_restart(tmp_path: Path) -> None:
     count = 40
-    with running(text_of(folder=tmp_path), tmp_path) as first, connected(first.port) as client:
+    with stored(tmp_path) as first, connected(first.port) as client:
         for _ in range(count):
             client.ask("SEND", {"destination": "/queue/paged", **TRACED}, b"x" * 200)
         assert [*(tmp_path / "paging").rglob("*.page")]
-    with running(text_of(folder=tmp_path), tmp_path) as second, connected(second.port) as client:
+    with stored(tmp_path) as second, connected(second.port) as client:
         client.subscribe("/queue/paged")
         for _ in range(count):
             check(client, "paged")

@@ -23,10 +23,9 @@ from tests.kit.process import (
     HTTP,
     STOMP,
     BrokerProcess,
-    configuration,
     eventually,
     for_the_module,
-    running,
+    storing,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,10 +39,8 @@ pytestmark = pytest.mark.e2e
 DLQ = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
 DEAD = """<address-setting match="#"><max-delivery-attempts>2</max-delivery-attempts>
 <dead-letter-address>DLQ</dead-letter-address></address-setting>"""
-retaining = partial(configuration, settings=DEAD, addresses=DLQ, kept=DAYS)
-
-
-broker = for_the_module(lambda folder: running(retaining(folder=folder), folder))
+retaining = partial(storing, settings=DEAD, addresses=DLQ, kept=DAYS)
+broker = for_the_module(retaining)
 
 
 def traceparent(number: int) -> str:
@@ -141,7 +138,7 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
     """Also while the collector is out of order, and while messages wait in a queue over the kill."""
     log = tmp_path / "spans.log"
     with (
-        running(retaining(folder=tmp_path), tmp_path) as broker,
+        retaining(tmp_path) as broker,
         collecting() as collector,
         StompSocket(broker.port) as client,
     ):
@@ -189,17 +186,17 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
 def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -> None:
     log = tmp_path / "spans.log"
     with collecting() as collector:
-        with running(retaining(folder=tmp_path), tmp_path) as broker:
+        with retaining(tmp_path) as broker:
             ports = broker.ports
             stomp, http = (uri.replace(":0", f":{ports[name]}") for name, uri in (("stomp", STOMP), ("http", HTTP)))
-            fixed = retaining({"stomp": stomp, "http": http}, folder=tmp_path)
             with connected(broker.port) as client:
                 told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
                 client.ask("SEND", told, b"x")
         with following(f"http://127.0.0.1:{ports['http']}", collector, log):
             collector.status = 503
             eventually("it waits", log.read_text, lambda said: "did not answer" in said)
-            with running(fixed, tmp_path) as broker, StompSocket(broker.port) as client:
+            fixed = {"stomp": stomp, "http": http}
+            with retaining(tmp_path, acceptors=fixed) as broker, StompSocket(broker.port) as client:
                 client.connect()
                 client.subscribe("/queue/a", "1", "auto")
                 eventually("it waits for the collector", log.read_text, lambda said: "does not take spans" in said)

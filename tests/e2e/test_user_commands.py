@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,30 +32,25 @@ SECURED = (
 pytestmark = pytest.mark.e2e
 
 
-def run(line: str, folder: Path) -> str:
-    """A command of the document, with the passwords in the environment."""
-    name, *arguments = shlex.split(line)
-    assert name == "artemis-py"
-    variables = {NEW_PASSWORD: "ann's own", "ARTEMIS_PY_PASSWORD": "ann's own", "PYTHONPATH": str(ROOT)}
-    return run_text(arguments, folder=folder, environment={**os.environ, **variables}, timeout=120, check=True).stdout
-
-
 def test_each_command_of_the_document(tmp_path: Path) -> None:
     """The broker notices each change at the next login."""
-    users, mask = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
-    adding, listing, testing, resetting, removing = users.splitlines()
+    lines = "".join(re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)).splitlines()
+    assert all(line.startswith("artemis-py ") for line in lines)
+    adding, listing, testing, resetting, removing, mask = (shlex.split(line)[1:] for line in lines)
+    variables = {NEW_PASSWORD: "ann's own", "ARTEMIS_PY_PASSWORD": "ann's own", "PYTHONPATH": str(ROOT)}
+    run = partial(run_text, folder=tmp_path, environment={**os.environ, **variables}, timeout=120, check=True)
     give_user(tmp_path, "admin", "first")
     with running(SECURED, tmp_path) as broker:
         assert is_greeted(broker.port, login="admin", passcode="first")
         assert not is_greeted(broker.port, login="ann", passcode="ann's own")
-        assert run(adding, tmp_path) == "added ann to artemis-users.properties with the role amq\n"
+        assert run(adding).stdout == "added ann to artemis-users.properties with the role amq\n"
         assert is_greeted(broker.port, login="ann", passcode="ann's own")
-        assert re.search(r"^ann +amq +hash", run(listing, tmp_path), re.MULTILINE)
-        assert "accepted as user ann; roles: amq" in run(testing, tmp_path)
-        assert "may: send" in run(testing, tmp_path)
-        run(resetting, tmp_path)
-        assert re.search(r"^ann +amq, view +hash", run(listing, tmp_path), re.MULTILINE)
-        run(removing, tmp_path)
+        assert re.search(r"^ann +amq +hash", run(listing).stdout, re.MULTILINE)
+        assert "accepted as user ann; roles: amq" in run(testing).stdout
+        assert "may: send" in run(testing).stdout
+        run(resetting)
+        assert re.search(r"^ann +amq, view +hash", run(listing).stdout, re.MULTILINE)
+        run(removing)
         broker.eventually(
             "ann is out", lambda: is_greeted(broker.port, login="ann", passcode="ann's own"), lambda seen: not seen
         )
@@ -62,5 +58,5 @@ def test_each_command_of_the_document(tmp_path: Path) -> None:
         users_file.write_text("admin = \\u12\n")
         assert is_greeted(broker.port, login="admin", passcode="first")
         assert "line=1 warning: \\u must be followed by four hexadecimal digits; what was read" in broker.said
-    assert run(mask, tmp_path).startswith("ENC(100000:")
+    assert run(mask).stdout.startswith("ENC(100000:")
     assert "ann's own" not in broker.said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,7 @@ from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.kit.browser import Browser, chromium, why_no_browser
 from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.sources import ROOT
+from tests.kit.web_server import serving
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
@@ -24,11 +24,6 @@ CHECKS = re.findall(r"^  (?:async )?(\w+)(?:\(\) \{|: \(\) =>)", PAGE.read_text(
 (GREET,) = re.findall(r"<!-- page: greet.html -->\n```html\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.S)
 LIBRARY = re.compile(r"https://cdn\.jsdelivr\.net/npm/@stomp/stompjs@([\d.]+)/bundles/(stomp\.umd\.min\.js)")
 WAIT_S = 120.0
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +36,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
     folder = tmp_path_factory.mktemp("pages")
     for file in (PAGE, *(modules / "@stomp" / "stompjs" / "bundles").glob("stomp.umd*.js")):
         shutil.copy(file, folder)
-    with ThreadingHTTPServer((LOOPBACK, 0), partial(_Quiet, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    server = ThreadingHTTPServer((LOOPBACK, 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
+    with serving(server):
         yield folder, f"http://{LOOPBACK}:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,12 @@ def fuzz(fuzzer: Fuzzer, folder: Path, rng: random.Random, count: int) -> Tally:
             except (Exception, TooLong) as error:
                 failure = error
         if failure is not None:
-            raise AssertionError(_report(fuzzer, judge, one, failure, number)) from failure
+            small = shrink(judge, one, failure)
+            raise AssertionError(
+                f"{fuzzer.name}: input {number} fails with {type(failure).__name__}: {failure}\n"
+                f"a row for tests/fuzz/found.py, as small as it gets:\n"
+                f'    Found("{fuzzer.name}", "what it does", Input({small.choice}, {small.data!r})),'
+            ) from failure
         tally.inputs += 1
         if outcome not in tally.outcomes:
             if len(pool) < POOL_MAX:
@@ -187,15 +192,6 @@ def _kept_bytes() -> int:
 
 
 # ---- the smallest input --------------------------------------------------------------------------
-
-
-def _report(fuzzer: Fuzzer, judge: Judge, one: Input, failure: BaseException, number: int) -> str:
-    small = shrink(judge, one, failure)
-    return (
-        f"{fuzzer.name}: input {number} fails with {type(failure).__name__}: {failure}\n"
-        f"a row for tests/fuzz/found.py, as small as it gets:\n"
-        f'    Found("{fuzzer.name}", "what it does", Input({small.choice}, {small.data!r})),'
-    )
 
 
 def shrink(judge: Judge, one: Input, failure: BaseException) -> Input:

@@ -55,21 +55,21 @@ TOKENS = (*BODIES, *(word.encode("latin-1") for word in WORDS))
 
 def requests(rng: random.Random) -> bytes:
     """A few requests on one connection."""
-    return b"".join(_request(rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
-
-
-def _request(rng: random.Random) -> bytes:
-    method, body = rng.choice(METHODS), b""
-    lines = [f"{method} {rng.choice(PATHS)} HTTP/1.{int(rng.random() < 0.9)}", "Host: broker"]
-    lines += rng.choices(HEADERS, k=rng.choice((0, 0, 1, 2)))
-    if method in ("PUT", "POST", "PATCH") or rng.random() < 0.1:
-        body = rng.choice(BODIES)
-        if rng.random() < 0.3:
-            lines.append("Transfer-Encoding: chunked")
-            body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:3], body[3:]) if part) + b"0\r\n\r\n"
-        else:
-            lines.append(f"Content-Length: {len(body) + rng.choice((0, 0, 0, 0, 1, -1))}")
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+    written = b""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        method, body = rng.choice(METHODS), b""
+        lines = [f"{method} {rng.choice(PATHS)} HTTP/1.{int(rng.random() < 0.9)}", "Host: broker"]
+        lines += rng.choices(HEADERS, k=rng.choice((0, 0, 1, 2)))
+        if method in ("PUT", "POST", "PATCH") or rng.random() < 0.1:
+            body = rng.choice(BODIES)
+            if rng.random() < 0.3:
+                lines.append("Transfer-Encoding: chunked")
+                chunks = [b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:3], body[3:]) if part]
+                body = b"".join(chunks) + b"0\r\n\r\n"
+            else:
+                lines.append(f"Content-Length: {len(body) + rng.choice((0, 0, 0, 0, 1, -1))}")
+        written += "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+    return written
 
 
 _REFUSAL = re.compile(rb"(HTTP/1\.1 4\d\d [^\r]*\r\n.*?Connection: close\r\n).*\Z", re.DOTALL)

@@ -9,9 +9,8 @@ from artemis_py.config.problems import Problems
 from artemis_py.config.tables.declarations import NOWHERE
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.login_config import FLAGS, read_login_config
-from artemis_py.security.jaas.modules import make_module
-from artemis_py.security.jaas.stack import ModuleStack, Stacked
+from artemis_py.security.login_config import FLAGS, read_login_config
+from artemis_py.security.login_modules import ModuleStack, Stacked, make_module
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge, judge_problems, outcome_of
 
 PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas."

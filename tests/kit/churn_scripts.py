@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
-from tests.kit.live_server import frame
+from tests.kit.frames import frame
 
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\nclient-id:%s\n\n\0"
 

@@ -9,8 +9,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
+from contextlib import closing
 
 from tests.kit.frames import ServerFrame, ServerStream
 from tests.kit.process import LOOPBACK, WAIT_S
@@ -31,7 +30,7 @@ class Closed(AssertionError):
     """The broker closed the connection where a frame was expected."""
 
 
-class StompSocket(AbstractContextManager["StompSocket"]):
+class StompSocket(closing["StompSocket"]):
     """One connection. Frames arrive in order; nothing is answered that the test does not send."""
 
     def __init__(
@@ -43,6 +42,7 @@ class StompSocket(AbstractContextManager["StompSocket"]):
         own_address: str | None = None,
     ) -> None:
         """``own_address``: the IP address from which it connects."""
+        super().__init__(self)
         self.socket = socket.socket()
         if own_address is not None:
             self.socket.bind((own_address, 0))
@@ -57,9 +57,6 @@ class StompSocket(AbstractContextManager["StompSocket"]):
         self._waiting: deque[ServerFrame] = deque()
         self.heard = 0.0
         """When something came last, in steady time."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
     # ---- out -------------------------------------------------------------------------------------
 
@@ -175,13 +172,6 @@ class StompSocket(AbstractContextManager["StompSocket"]):
         self.ask("BEGIN", transaction)
         self.send("ABORT", transaction)
 
-    def messages_here(self) -> list[ServerFrame]:
-        """The messages that the broker has sent by now; nothing else may have come."""
-        self.nothing_waits_but_messages()
-        taken = self.take_waiting()
-        assert all(one.command == "MESSAGE" for one in taken), [one.text for one in taken]
-        return taken
-
     # ---- the end ---------------------------------------------------------------------------------
 
     def finish(self) -> None:
@@ -196,6 +186,16 @@ class StompSocket(AbstractContextManager["StompSocket"]):
     def close(self) -> None:
         """Closes both sides."""
         self.socket.close()
+
+
+def refused(port: int, tls: ssl.SSLContext | None = None, /, **headers: object) -> str:
+    """What CONNECT with these headers is answered by an ERROR, after which the connection ends."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with StompSocket(port, tls=tls) as client:
+        client.send("CONNECT", {"accept-version": "1.2", "host": "broker", **named})
+        error = client.expect("ERROR")
+        assert client.read_to_end() == []
+        return str(error.header("message")).replace("\\c", ":")
 
 
 def is_greeted(port: int, tls: ssl.SSLContext | None = None, /, **headers: object) -> bool:

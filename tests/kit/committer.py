@@ -10,12 +10,15 @@ from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
 
 
 class SteppedCommitter(Committer):
-    """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``."""
+    """Behaves as ``ThreadCommitter`` does, at the times that a test chooses with ``step``; with ``at_once``, before it
+    returns.
+    """
 
-    def __init__(self, wake: Callable[[], object] = lambda: None, name: str = "") -> None:
+    def __init__(self, wake: Callable[[], object] = lambda: None, name: str = "", *, at_once: bool = False) -> None:
         super().__init__()
         self.wake = wake
         self.name = name
+        self.at_once = at_once
         self.is_here = False
         """Is the caller in this thread?"""
         self._work: deque[Commit | Callable[[], None]] = deque()
@@ -46,14 +49,16 @@ class SteppedCommitter(Committer):
     def submit(self, commit: Commit) -> None:
         assert not self.busy, "a batch is handed over while another is under way"
         self.busy = True
-        self._work.append(commit)
+        self.later(commit)
 
     def run_now(self, commit: Commit) -> None:
         assert not self.busy, "a batch is carried out while another is under way"
         super().run_now(commit)
 
-    def later(self, work: Callable[[], None]) -> None:
+    def later(self, work: Commit | Callable[[], None]) -> None:
         self._work.append(work)
+        if self.at_once:
+            self.stop()
 
     def stop(self) -> None:
         while self.step():

@@ -8,10 +8,8 @@ import gc
 from collections.abc import Callable
 from time import thread_time
 
-_TRIES = 4
 
-
-def cpu_s(prepare: Callable[[], Callable[[], object]]) -> float:
+def cpu_s(prepare: Callable[[], Callable[[], object]], tries: int = 4) -> float:
     """The shortest time of some tries, in seconds: others use the machine, too. ``prepare`` is not measured; it returns
     the work.
     """
@@ -19,7 +17,7 @@ def cpu_s(prepare: Callable[[], Callable[[], object]]) -> float:
     collects = gc.isenabled()
     gc.disable()
     try:
-        for _ in range(_TRIES):
+        for _ in range(tries):
             work = prepare()
             started_s = thread_time()
             work()

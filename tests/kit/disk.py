@@ -72,6 +72,7 @@ class Fault:
         return kind(f"{name}: {self.error}")
 
 
+@dataclass(eq=False)
 class SimDisk(Disk):
     """One directory in memory.
 
@@ -83,14 +84,13 @@ class SimDisk(Disk):
     has_room = True
     left_bytes = 1 << 40
 
-    def __init__(self, rng: random.Random) -> None:
-        self.files: dict[str, File] = {}
-        self.operations = 0
-        self.cut_at: int | None = None
-        self.fault: Fault | None = None
-        self.faults_raised = 0
-        self._rng = rng
-        self._deleted: dict[str, bytes] = {}
+    _rng: random.Random
+    files: dict[str, File] = field(default_factory=dict)
+    operations: int = 0
+    cut_at: int | None = None
+    fault: Fault | None = None
+    faults_raised: int = 0
+    _deleted: dict[str, bytes] = field(default_factory=dict)
 
     # ---- what goes wrong -------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -13,21 +14,19 @@ from typing import Any
 import pytest
 
 
+@dataclass
 class FailingOs:
     """Counts the calls of these names by the thread that made it; the ``at``-th of them fails with ``code``. Where
     there is something ``instead`` of a call, that is what it does otherwise.
     """
 
-    def __init__(
-        self, names: Collection[str], code: int = errno.ENOSPC, instead: dict[str, Callable[..., Any]] | None = None
-    ) -> None:
-        self.names = names
-        self.code = code
-        self.instead = instead or {}
-        self.at = -1
-        self.count = 0
-        self.failed = ""
-        self._thread = threading.current_thread()
+    names: Collection[str]
+    code: int = errno.ENOSPC
+    instead: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    at: int = -1
+    count: int = 0
+    failed: str = ""
+    _thread: threading.Thread = field(default_factory=threading.current_thread)
 
     def __getattr__(self, name: str) -> Any:
         real = self.instead.get(name) or getattr(os, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, cast
 
@@ -25,17 +25,17 @@ class Timer:
         self.cancelled = True
 
 
+@dataclass(eq=False)
 class FakeLoop:
     """The methods of an event loop that turns and futures need, and a clock in ms that moves when told. Nobody sets
     it; the wall clock is ``ahead_ms`` ahead of it.
     """
 
-    def __init__(self, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self.ahead_ms = 0
-        self._ready: list[Timer] = []
-        self._timers: list[tuple[int, int, Timer]] = []
-        self._added = 0
+    now_ms: int
+    ahead_ms: int = 0
+    _ready: list[Timer] = field(default_factory=list)
+    _timers: list[tuple[int, int, Timer]] = field(default_factory=list)
+    _added: int = 0
 
     def as_loop(self) -> asyncio.AbstractEventLoop:
         """Itself, typed as what the server takes."""

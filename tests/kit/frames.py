@@ -1,4 +1,4 @@
-"""A client's view of the bytes that the broker sends: frames and heart-beats, header lines left as they are.
+"""Frames of a client, and its view of what the broker sends: frames and heart-beats, header lines left as they are.
 
 Written for the tests alone, and simple on purpose: it shares no code with the broker, so that a mistake there is not
 made here again.
@@ -9,6 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SERVER_COMMANDS = ("CONNECTED", "MESSAGE", "RECEIPT", "ERROR")
+LINE_FEED = ord("\n")
+
+
+def frame(command: str, *headers: str, body: bytes = b"") -> bytes:
+    """A client's frame; the headers are its lines."""
+    return "".join(f"{line}\n" for line in (command, *headers, "")).encode() + body + b"\0"
 
 
 @dataclass(frozen=True)
@@ -51,41 +57,42 @@ class ServerStream:
 
     def take(self, data: bytes) -> None:
         """Read what is complete."""
-        self._rest += data
-        while self._rest:
+        data, at = self._rest + data, 0
+        while at < len(data):
             if self._wants_line_feed:
-                assert self._rest[:1] == b"\n", f"a frame without a line feed behind its NUL: {self._rest[:80]!r}"
+                assert data[at] == LINE_FEED, f"a frame without a line feed behind its NUL: {data[at : at + 80]!r}"
                 self._wants_line_feed = False
-                self._rest = self._rest[1:]
-                continue
-            if self._rest[:1] == b"\n":
+                at += 1
+            elif data[at] == LINE_FEED:
                 self.beats += 1
-                self._rest = self._rest[1:]
-                continue
-            frame, length = _first_frame(self._rest)
-            if frame is None:
-                return
-            self.frames.append(frame)
-            self._rest = self._rest[length:]
-            self._wants_line_feed = True
+                at += 1
+            else:
+                frame, end = _next_frame(data, at)
+                if frame is None:
+                    break
+                self.frames.append(frame)
+                self._wants_line_feed = True
+                at = end
+        self._rest = data[at:]
 
 
-def _first_frame(data: bytes) -> tuple[ServerFrame | None, int]:
-    end = data.find(b"\n\n")
+def _next_frame(data: bytes, at: int) -> tuple[ServerFrame | None, int]:
+    """The frame that begins there, and where it ends; None while it is not whole."""
+    end = data.find(b"\n\n", at)
     if end < 0:
-        return None, 0
-    command, *lines = data[:end].decode().split("\n")
-    assert command in SERVER_COMMANDS, f"not a frame of a server: {data[:200]!r}"
+        return None, at
+    command, *lines = data[at:end].decode().split("\n")
+    assert command in SERVER_COMMANDS, f"not a frame of a server: {data[at : at + 200]!r}"
     assert all(":" in line for line in lines), f"a header line without a colon: {lines}"
     body_at = end + 2
     lengths = [line.partition(":")[2] for line in lines if line.startswith("content-length:")]
     if lengths:
         body_end = body_at + int(lengths[0])
         if body_end >= len(data):
-            return None, 0
+            return None, at
         assert data[body_end] == 0, f"content-length of {command} does not end at a NUL"
     else:
         body_end = data.find(b"\0", body_at)
         if body_end < 0:
-            return None, 0
+            return None, at
     return ServerFrame(command, tuple(lines), data[body_at:body_end]), body_end + 1

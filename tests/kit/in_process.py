@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Self
+from typing import Any, Self
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from artemis_py.record_log import MemoryLog
+from artemis_py.core.replay.manager import Replays
+from artemis_py.record_log import Durability, MemoryLog
 from artemis_py.security.login import Logins
 from artemis_py.server.connection import Connection, StompAcceptor
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin
@@ -25,7 +26,7 @@ from artemis_py.storage.bodies import LargeStore
 from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
 from tests.kit.fake_loop import FakeLoop, FakeTransport
-from tests.kit.frames import ServerFrame, ServerStream
+from tests.kit.frames import ServerFrame, ServerStream, frame
 
 START_MS = 1_700_000_000_000
 PREFIXES = "anycastPrefix=/queue/;multicastPrefix=/topic/"
@@ -54,7 +55,7 @@ def counted_names() -> Temporaries:
 class Client:
     """One connection as its client sees it."""
 
-    def __init__(self, world: InProcessBroker) -> None:
+    def __init__(self, world: SteppedBroker) -> None:
         self._world = world
         connection = world.acceptance.connect()
         self.connection: Connection = connection
@@ -73,7 +74,7 @@ class Client:
 
     def frame(self, command: str, *headers: str, body: str = "") -> None:
         """Write one frame."""
-        self.send(("\n".join([command, *headers]) + f"\n\n{body}\0").encode())
+        self.send(frame(command, *headers, body=body.encode()))
 
     def greet(self, *headers: str, version: str = "1.2") -> Self:
         """Say CONNECT, and do not look at what answers it."""
@@ -141,37 +142,47 @@ class Client:
         return self.heard()
 
 
-class InProcessBroker:
-    """One broker, its acceptor, its clients by name, which ``connect`` makes. Large bodies are on a disk in memory,
-    which works when the broker rests, unless ``disk_works`` is false.
+class SteppedBroker:
+    """A broker whose turns run on a fake loop, its acceptor, and its clients by name, which ``connect`` makes. The
+    ``threads`` of its disk work when they are told to.
     """
+
+    disk_works = False
+    """Does the disk work when the broker rests?"""
+    together = False
+    """Gather events for one turn instead of running turns after each."""
 
     def __init__(
         self,
         config: BrokerConfig,
-        now_ms: int = START_MS,
+        broker: Broker,
+        log: Durability,
+        large: LargeStore,
+        threads: Sequence[SteppedCommitter],
+        now_ms: int,
         *,
-        log: MemoryLog | None = None,
+        replays: Replays | None = None,
         logins: Logins | None = None,
         before_login_max: int = -1,
-        connect: Callable[[InProcessBroker], Client] = Client,
+        connect: Callable[[Any], Client] = Client,
     ) -> None:
         self.loop = FakeLoop(now_ms)
-        self.log = log or MemoryLog()
         self.stats = ServerStats()
-        self.broker = Broker(config, self.log, now_ms)
-        self.disk = SimDisk(random.Random(0))
-        self.disk_works = True
-        self._threads = [SteppedCommitter(lambda: self.turns.disk_has_news()) for _ in range(2)]
-        self.large = LargeStore(self.disk, *self._threads)
-        self.turns = Turns(self.loop.as_loop(), self.broker, self.log, self.stats, self.loop.clock_ms, self.large)
+        self.broker = broker
+        self.large = large
+        self.threads = threads
+        self.replays = replays
+        self.turns = Turns(self.loop.as_loop(), broker, log, self.stats, self.loop.clock_ms, large)
+        for thread in threads:
+            thread.wake = self.turns.disk_has_news
         acceptor = config.acceptors[0]
         service = StompService(
-            self.broker,
+            broker,
             acceptor,
             self.stats.traffic,
             counted_names(),
-            self.large,
+            large,
+            replays=replays,
             logins=logins,
             wake=self.turns.schedule,
         )
@@ -185,8 +196,56 @@ class InProcessBroker:
         )
         self._connect = connect
         self.clients: dict[str, Client] = {}
-        self.together = False
-        """Gather events for one turn instead of running turns after each."""
+
+    def client(self, name: str = "") -> Client:
+        """The client of that name, connected at its first use; without a name a new one."""
+        name = name or f"client {len(self.clients)}"
+        client = self.clients.get(name)
+        if client is None:
+            client = self.clients[name] = self._connect(self)
+        return client
+
+    def settle(self) -> None:
+        """Run turns until the broker rests and has read what it wants to read, and each thread of a disk that works has
+        done its work, a step at a time; not while events are held together.
+        """
+        if self.together:
+            return
+        self.loop.run()
+        while any(client.pump() for client in list(self.clients.values()) if client.unread) or (
+            self.disk_works and sum(map(SteppedCommitter.step, self.threads))
+        ):
+            self.loop.run()
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass."""
+        self.loop.advance(duration_ms)
+        self.settle()
+
+
+class InProcessBroker(SteppedBroker):
+    """One broker without a journal. Large bodies are on a disk in memory, which works when the broker rests, unless
+    ``disk_works`` is false.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        now_ms: int = START_MS,
+        *,
+        log: MemoryLog | None = None,
+        logins: Logins | None = None,
+        before_login_max: int = -1,
+        connect: Callable[[Any], Client] = Client,
+    ) -> None:
+        self.log = log or MemoryLog()
+        self.disk = SimDisk(random.Random(0))
+        self.disk_works = True
+        threads = [SteppedCommitter() for _ in range(2)]
+        super().__init__(
+            config, Broker(config, self.log, now_ms), self.log, LargeStore(self.disk, *threads), threads, now_ms,
+            logins=logins, before_login_max=before_login_max, connect=connect,
+        )  # fmt: skip
         self.turns.schedule()
         self.settle()
 
@@ -195,38 +254,14 @@ class InProcessBroker:
         """The wall clock."""
         return self.loop.clock_ms()
 
-    def client(self, name: str) -> Client:
-        """The client of that name, connected at its first use."""
-        client = self.clients.get(name)
-        if client is None:
-            client = self.clients[name] = self._connect(self)
-        return client
-
     def queue(self, name: str) -> Queue:
         """A queue that must exist."""
         assert name in self.broker.queues, f"no queue {name}; there are {sorted(self.broker.queues)}"
         return self.broker.queues[name]
-
-    def settle(self) -> None:
-        """Run turns until the broker rests and has read what it wants to read, and each thread of the disk has done
-        its work, a step at a time; not while events are held together.
-        """
-        if self.together:
-            return
-        self.loop.run()
-        while any(client.pump() for client in list(self.clients.values())) or (
-            self.disk_works and sum(thread.step() for thread in self._threads)
-        ):
-            self.loop.run()
 
     def set_clock(self, by_ms: int) -> None:
         """Somebody sets the wall clock; the server notices."""
         self.loop.ahead_ms += by_ms
         self.broker.clock.set_ahead(self.broker.clock.shift_ms + by_ms)
         self.turns.schedule()
-        self.settle()
-
-    def advance(self, duration_ms: int) -> None:
-        """Let time pass."""
-        self.loop.advance(duration_ms)
         self.settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,9 +12,7 @@ from random import Random
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Actor, Depth
 from artemis_py.storage.disk.disk import FileDisk
-from artemis_py.storage.disk.group_commit import Commit
-from artemis_py.storage.journal.audit import AuditTrail, Refusal
-from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.journal import AuditTrail, Journal, Refusal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
 from tests.kit.committer import SteppedCommitter
@@ -27,18 +26,6 @@ CLIENTS = (1, 2, 3)
 
 Told = tuple[int, int, str, object]
 """lsn, time, kind of event, and what it says."""
-
-
-class ImmediateCommitter(SteppedCommitter):
-    """Carries out what it is given before it returns."""
-
-    def submit(self, commit: Commit) -> None:
-        super().submit(commit)
-        self.stop()
-
-    def later(self, work: Callable[[], None]) -> None:
-        super().later(work)
-        self.stop()
 
 
 def message(number: int, body: bytes = b"", origin: int = 0, **headers: str) -> Message:
@@ -64,6 +51,8 @@ class Story:
 
     def __post_init__(self) -> None:
         self.disk = FileDisk(self.folder)
+        self.disk._sync = lambda fd: None  # nothing crashes here
+        weakref.finalize(self, self.disk.close)  # a disk opens again what somebody else still writes to
         kept = self.retention
         keeper = None if kept is None else Retention(self.disk, self.folder, kept, lambda: self.now_ms)
         settings = JournalSettings(
@@ -71,7 +60,7 @@ class Story:
         )
         retire = self.disk.delete if keeper is None else keeper.retire
         self.journal = Journal(
-            self.disk, ImmediateCommitter(), settings, start=JournalStart(), care=SegmentCare(retire=retire)
+            self.disk, SteppedCommitter(at_once=True), settings, start=JournalStart(), care=SegmentCare(retire=retire)
         )
         self.consumers: dict[int, Actor | None] = {}
 

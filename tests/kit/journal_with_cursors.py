@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from artemis_py.storage.journal.settings import JournalSettings, SegmentCare
 from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.retention.cursors import Cursors
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
-from tests.kit.journal_story import START_MS, ImmediateCommitter, message
+from tests.kit.committer import SteppedCommitter
+from tests.kit.journal_story import START_MS, message
 
 TTL_S = 3600
 SETTINGS = JournalSettings(file_bytes=4096, compact_files_min=0, retains=True)
@@ -46,6 +48,7 @@ class JournalWithCursors:
     def start(self) -> None:
         """As a broker starts on what is there."""
         self.disk = FileDisk(self.folder / "journal")
+        weakref.finalize(self, self.disk.close)  # a disk opens again what somebody else still writes to
         recovered = recover(self.disk)
         self.cursors = Cursors(
             recovered.index.cursors, lambda: self.now_ms, lambda: self.crowded(), self.said.append, TTL_S
@@ -56,7 +59,7 @@ class JournalWithCursors:
         )
         self.journal = Journal(
             self.disk,
-            ImmediateCommitter(),
+            SteppedCommitter(at_once=True),
             self._settings,
             start=recovered.start,
             care=SegmentCare(retire=self.retention.retire, closed=self._write_index),
@@ -81,12 +84,12 @@ class JournalWithCursors:
         self.desk.put(name, {"lsn": lsn, **more})
         self.turn()
 
-    def write(self, segments: int) -> None:
-        """Fill segments with messages that no queue needs, so that they are retained."""
+    def write(self, segments: int, queue_ids: tuple[int, ...] = ()) -> None:
+        """Fill segments with messages for these queues; what no queue needs is retained."""
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
             self.number += 1
-            self.journal.records.published(message(self.number, bytes(500)), [], 0)
+            self.journal.records.published(message(self.number, bytes(500)), [*queue_ids], 0)
             self.turn()
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+import weakref
 from pathlib import Path
 
 from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.format import records
 from artemis_py.storage.format.names import body_name, read_name, segment_name
 from artemis_py.storage.format.scan import log_files
-from artemis_py.storage.retention.retained_bodies import RetainedBodies
-from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from artemis_py.storage.retention.retention import RetainedBodies, Retention, RetentionSettings
 from tests.kit.journal_story import START_MS
 
 
@@ -22,6 +22,8 @@ class Keeping:
         self.folder = root / "kept"
         self.now_ms = START_MS
         self.disk, self.body_disk = FileDisk(root / "journal"), FileDisk(root / "large")
+        for disk in (self.disk, self.body_disk):
+            weakref.finalize(self, disk.close)
         self._settings = RetentionSettings(self.folder, period_ms, bytes_max)
         self._number = 0
         self.start()

@@ -54,7 +54,7 @@ class Life(NamedClients):
         self.broker = Incarnation(config, SimStore(self.disk, journal, archive), Projection(10), 1_000_000)
         self.broker.drain()
         self.replays: Any = self.broker.replays
-        super().__init__(self.broker.broker, lambda _: self.broker.connect(), self.broker.drain, cut)
+        super().__init__(self.broker.broker, lambda _: self.broker.client(), self.broker.drain, cut)
 
     def again(self, attributes: str | None = None) -> Life:
         """The next life."""

@@ -13,8 +13,8 @@ from typing import Final
 
 from artemis_py.config.reader import loads
 from artemis_py.server.server import Server
-from artemis_py.stomp.service import Routes
 from artemis_py.stomp.wire.dialect import Dialect
+from tests.kit.frames import frame
 
 CONNECT: Final = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 ROUNDS_MAX: Final = 20_000
@@ -27,11 +27,6 @@ _OF_OTHERS: Final = ("socket", "TransportSocket", "_SelectorSocketTransport", "f
 """Types of Python's own of which a closed connection must not leave any."""
 _KEPT: Final = frozenset({"AddressSettings", "Shape", "Send", "Head", "Route", "_Window", "Event", "HeaderName"})
 """Kept in tables that have a bound: settings by address, header blocks that were met, lines of the log."""
-
-
-def frame(command: str, *headers: str, body: bytes = b"") -> bytes:
-    """A STOMP frame."""
-    return "".join(f"{line}\n" for line in (command, *headers, "")).encode() + body + b"\0"
 
 
 class LiveServer:
@@ -72,10 +67,6 @@ class LiveServer:
         """Those of the STOMP acceptor."""
         found = [each for each in gc.get_objects() if isinstance(each, Dialect)]
         return [each for each in found if each.limits.subscriptions_max]
-
-    def routes(self) -> list[Routes]:
-        """Those of all acceptors."""
-        return [each for each in gc.get_objects() if isinstance(each, Routes)]
 
     def rounds(self, what: str) -> Iterator[None]:
         """Let the loop go round again and again, for something that has to be so soon."""

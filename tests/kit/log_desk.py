@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 from artemis_py.server.log_view import LogView
-from tests.kit.journal_story import message
 from tests.kit.journal_with_cursors import JournalWithCursors
 
 
@@ -19,13 +19,8 @@ class Desk(JournalWithCursors):
         self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 
-    def keep(self, segments: int) -> None:
-        """Messages that stay."""
-        until = self.journal.segments[-1].number + segments
-        while self.journal.segments[-1].number < until:
-            self.number += 1
-            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
-            self.turn()
+    keep = partialmethod(JournalWithCursors.write, queue_ids=(1,))
+    """Messages that stay."""
 
     def listed(self, after_lsn: int = -1) -> list[dict[str, Any]]:
         """The segments of a listing."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from tests.kit.frames import ServerFrame
+from tests.kit.frames import ServerFrame, frame
 from tests.kit.in_process import Client
 
 
@@ -34,7 +34,7 @@ class NamedClients:
 
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         """A client writes one frame, and everything happens that follows from it."""
-        client, data = self.client(name), ("\n".join([command, *headers]) + f"\n\n{body}\0").encode()
+        client, data = self.client(name), frame(command, *headers, body=body.encode())
         for part in [data[at : at + 1] for at in range(len(data))] if self.cut else [data]:
             client.send(part)
         self.rest()

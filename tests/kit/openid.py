@@ -15,13 +15,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.kit.web_server import Handler, serving
 
 CLIENT: Final = "console"
 _PAGE: Final = """<!doctype html><meta charset="utf-8"><title>Provider</title><form method="post">
@@ -154,7 +156,7 @@ class Provider(ThreadingHTTPServer):
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Provider
 
     def do_GET(self) -> None:
@@ -165,23 +167,23 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path.endswith("/auth"):
             wrong = there.wrong_request(query)
             if wrong:
-                self._answer(400, wrong.encode())
+                self.answer(400, wrong.encode())
             elif there.sessions:
                 self._send_back(query, min(there.sessions))
             else:
-                self._answer(200, _PAGE.encode(), "text/html")
+                self.answer(200, _PAGE.encode(), Content_Type="text/html")
         elif url.path.endswith("/logout"):
             back = query.get("post_logout_redirect_uri", "")
             if back not in there.redirects or query.get("client_id") != CLIENT:
-                self._answer(400, b"who are you?")
+                self.answer(400, b"who are you?")
                 return
             there.forget()
-            self._answer(302, location=back)
+            self.answer(302, Location=back)
         elif url.path == "/favicon.ico":
-            self._answer(404)
+            self.answer(404)
         else:
             there.hangs.wait(120)
-            self._answer(there.status, json.dumps(there.document(url.path)).encode(), "application/json")
+            self.answer(there.status, json.dumps(there.document(url.path)).encode(), Content_Type="application/json")
 
     def do_POST(self) -> None:
         """The form where people log in, or the token endpoint."""
@@ -198,10 +200,10 @@ class _Handler(BaseHTTPRequestHandler):
         there.hangs.wait(120)
         there.forms.append(form)
         if there.status != 200:
-            self._answer(there.status, b"down")
+            self.answer(there.status, b"down")
             return
         told = there.tokens(form, self.headers.get("Authorization"))
-        self._answer(400 if "error" in told else 200, json.dumps(told).encode(), "application/json")
+        self.answer(400 if "error" in told else 200, json.dumps(told).encode(), Content_Type="application/json")
 
     def _send_back(self, query: dict[str, str], user: str, error: str = "") -> None:
         there, code = self.server, secrets.token_urlsafe()
@@ -209,19 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         given = {"error": error, "error_description": "Not today"} if error else {"code": code}
         mark = "#" if query.get("response_mode") == "fragment" and "fragment" in there.modes else "?"
         told = urlencode({**given, "state": query["state"], "iss": there.issuer})
-        self._answer(302, location=f"{query['redirect_uri']}{mark}{told}")
-
-    def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain", location: str = "") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        if location:
-            self.send_header("Location", location)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing on standard error."""
+        self.answer(302, Location=f"{query['redirect_uri']}{mark}{told}")
 
 
 def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"") -> str:
@@ -234,12 +224,5 @@ def forged(header: dict[str, Any], claims: dict[str, Any], signature: bytes = b"
 def provider(certificate: Path | None = None) -> Iterator[Provider]:
     """One that runs, with the users ann (broker-admin) and bob (nothing that the broker knows)."""
     one = Provider(certificate)
-    thread = threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(one, one.hangs):
         yield one
-    finally:
-        one.hangs.set()
-        one.shutdown()
-        thread.join()
-        one.server_close()

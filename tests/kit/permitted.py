@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from artemis_py.config.reader import loads
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
 from tests.kit.frames import ServerFrame
-from tests.kit.in_process import PREFIXES, Client, InProcessBroker
+from tests.kit.in_process import Client, InProcessBroker, configuration
 
 _ESCAPES = str.maketrans({"\\": "\\\\", ":": "\\c", "\n": "\\n", "\r": "\\r"})
 
@@ -23,13 +22,7 @@ class SecuredBroker(InProcessBroker):
     """The core of broker.xml is given as pieces: security settings, and whatever else."""
 
     def __init__(self, *security: str, core: str = "") -> None:
-        self.config = loads(
-            f"""<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-            <acceptors><acceptor name="stomp">tcp://127.0.0.1:61613?protocols=STOMP;{PREFIXES}</acceptor></acceptors>
-            <security-settings>{"".join(security)}</security-settings>
-            {core}
-            </core></configuration>"""
-        )
+        self.config = configuration(f"<security-settings>{''.join(security)}</security-settings>{core}")
         self.told: list[tuple[str, str]] = []
         self.authorizer = Authorizer(self.config, lambda line, kind, *_: self.told.append((line, kind)))
         super().__init__(self.config)

@@ -23,6 +23,7 @@ from tests.kit.forks import COMMAND, ROOT, Forked, starts_alike
 LOOPBACK = http.LOOPBACK
 WAIT_S = http.WAIT_S
 POLL_S = 0.004
+PAUSE_MAX_S = 0.1
 STOP_S = 120.0
 _LIMITED = ("sh", "-c", 'ulimit -S -n "$1" && ulimit -H -n "$2" && shift 2 && exec "$@"', "sh")
 
@@ -120,16 +121,20 @@ def eventually(
     wait_s: float = WAIT_S,
     broker: BrokerProcess | None = None,
 ) -> Value:
-    """Asks until the answer is a wanted one and returns it; fails with the last answer, or when the broker ends."""
+    """Asks until the answer is a wanted one and returns it; fails with the last answer, or when the broker ends. What
+    takes long to ask is asked less often: else a wait would cost more than what it waits for.
+    """
     until = time.monotonic() + wait_s
     while True:
+        asked = time.monotonic()
         seen = probe()
         if wanted(seen):
             return seen
         if broker is not None and (code := broker.process.poll()) is not None:
             raise AssertionError(f"{what}: the broker ended with {code}: {broker.said}")
-        assert time.monotonic() < until, f"{what}: still {seen!r} after {wait_s:g} s"
-        time.sleep(POLL_S)
+        answered = time.monotonic()
+        assert answered < until, f"{what}: still {seen!r} after {wait_s:g} s"
+        time.sleep(min(max(POLL_S, 3 * (answered - asked)), PAUSE_MAX_S))
 
 
 def start_module(name: str, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
@@ -154,6 +159,15 @@ def needs_descriptors(count: int) -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < count:
         pytest.skip(f"{count:,} open files are needed, {soft:,} are allowed (ulimit -Hn)")
+
+
+def open_below(folder: Path) -> set[Path]:
+    """The files below a folder that this process has open. A count of all descriptors changes when garbage goes."""
+    found: set[Path] = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that of the listing
+            found.add(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+    return {path for path in found if path.is_relative_to(folder)}
 
 
 def misshapen(said: str) -> list[str]:
@@ -185,8 +199,10 @@ class BrokerProcess:
         anew: bool = False,
     ) -> None:
         """``within``: a command that executes the one that follows it, in surroundings of its own. ``anew``: in a new
-        Python, for tests of the start itself; others begin as a fork of one that has imported the program.
+        Python, for tests of the start itself; others begin as a fork of one that has imported the program. Relative
+        paths of its files begin in ``folder``, or beside its ``log``: never in the checkout, which all tests share.
         """
+        folder = folder or log.parent
         limited = (*_LIMITED, *map(str, descriptors)) if descriptors is not None else ()
         around = (*within, *limited)
         self.log = log
@@ -341,3 +357,8 @@ def running(
     with started(file, environment=environment, anew=anew) as broker:
         yield broker
         assert broker.stop() == broker.code_expected, broker.said
+
+
+def storing(folder: Path, **options: Any) -> AbstractContextManager[BrokerProcess]:
+    """A broker that runs with everything in this folder; ``options`` are those of ``configuration``."""
+    return running(configuration(folder=folder, **options), folder)

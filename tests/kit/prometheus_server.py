@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, STOP_S, WAIT_S, eventually
@@ -30,19 +33,22 @@ class Server:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log.read_text()}") from None
 
-    def get(self, path: str) -> bytes:
-        """The body of an answer."""
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}{path}", timeout=WAIT_S) as answer:
-            body: bytes = answer.read()
-            return body
+    def get(self, path: str, **parameters: str) -> Any:
+        """What the API says under this path."""
+        url = f"http://{LOOPBACK}:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
+            return json.load(answer)["data"]
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """The samples that an expression finds now: ``metric`` are the labels of each."""
+        return list(self.get("query", query=expression)["result"])
 
     def is_ready(self) -> bool:
         """Does it answer?"""
         try:
-            self.get("/-/ready")
+            return self.query("1") != []
         except OSError:
             return False
-        return True
 
 
 @contextmanager

@@ -51,9 +51,3 @@ def fill(place: Path) -> None:
                 except OSError:
                     break
         os.fsync(file.fileno())
-
-
-def free_bytes(place: Path) -> int:
-    """What may still be written."""
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import subprocess
+from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "artemis_py"
+_WITH_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 SKIPPED_AT_THE_TOP = frozenset({"build", "dist", "data"})
 
 
@@ -56,6 +60,15 @@ def package_sources() -> dict[str, str]:
         shown(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."): path.read_text(encoding="utf-8")
         for path in python_files(PACKAGE)
     }
+
+
+def statements_of(code: str) -> Iterator[ast.AST]:
+    """The module and its statements at any depth: a tenth of all that ``ast.walk`` goes through."""
+    left: deque[ast.AST] = deque([ast.parse(code)])
+    while left:
+        node = left.popleft()
+        yield node
+        left.extend(one for one in ast.iter_child_nodes(node) if isinstance(one, _WITH_STATEMENTS))
 
 
 def shown(path: Path) -> str:

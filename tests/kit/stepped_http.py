@@ -11,7 +11,7 @@ import h11
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection import HttpConnection
-from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.origins import Hosts
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
@@ -74,8 +74,8 @@ class SteppedHttp:
         self.requests.append(request)
         return Response(200, "text/plain", f"{request.method} {request.query}".encode())
 
-    def connect(self) -> tuple[HttpConnection, FakeTransport]:
-        connection, transport = cast(HttpConnection, connect(self.acceptor)), FakeTransport()
+    def connect(self, transport: FakeTransport | None = None) -> tuple[HttpConnection, FakeTransport]:
+        connection, transport = cast(HttpConnection, connect(self.acceptor)), transport or FakeTransport()
         connection.connection_made(transport)
         return connection, transport
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from artemis_py.core.addresses.enqueue import Enqueuer
 from artemis_py.core.broker import Broker
 from artemis_py.core.budget import TURN_UNITS
 from artemis_py.server import turns
@@ -30,11 +29,6 @@ def make_turns_tiny(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         self.units = TURN_UNITS
 
     monkeypatch.setattr(turns.Turns, "run", run)
-
-
-def put_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no message come to the second of its queues before its record is written and a later slice begins."""
-    monkeypatch.setattr(Enqueuer, "_is_too_much", lambda self, shares: len(shares) > 1)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 FIN = 0x80
@@ -64,19 +64,19 @@ class WebMessage:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(self.payload + b"\0\0\xff\xff")
 
 
+@dataclass
 class WebStream:
     """Reads what the broker sends, and is strict about it."""
 
-    def __init__(self, frame_bytes_max: int | None = None) -> None:
-        self.head = b""
-        """The response to the upgrade request, without what follows it."""
-        self.status = 0
-        """Of the response; 0 if there is none yet."""
-        self.messages: list[WebMessage] = []
-        self.closed: tuple[int, str] | None = None
-        self._rest = b""
-        self._begun: WebMessage | None = None
-        self._frame_bytes_max = frame_bytes_max
+    frame_bytes_max: int | None = None
+    head: bytes = b""
+    """The response to the upgrade request, without what follows it."""
+    status: int = 0
+    """Of the response; 0 if there is none yet."""
+    messages: list[WebMessage] = field(default_factory=list)
+    closed: tuple[int, str] | None = None
+    _rest: bytes = b""
+    _begun: WebMessage | None = None
 
     def header(self, name: str) -> str | None:
         """A header of the response."""
@@ -126,7 +126,7 @@ class WebStream:
     def _note(self, first: int, payload: bytes) -> None:
         assert self.closed is None, "something follows CLOSE"
         opcode, fin = first & 0x0F, bool(first & FIN)
-        assert self._frame_bytes_max is None or len(payload) <= self._frame_bytes_max
+        assert self.frame_bytes_max is None or len(payload) <= self.frame_bytes_max
         if opcode >= CLOSE:
             assert fin
             assert len(payload) <= 125

@@ -1,13 +1,28 @@
-"""An HTTP server that answers as a test says, for programs of ours that ask others."""
+"""HTTP servers for programs of ours that ask others, among them one that answers as a test says."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 WAIT_S = 120.0
+
+
+class Handler(BaseHTTPRequestHandler):
+    """It says nothing on standard error."""
+
+    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
+        """Underscores in names of headers stand for hyphens."""
+        self.send_response(status)
+        for name, value in {**headers, "Content_Length": str(len(body))}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 class WebServer(ThreadingHTTPServer):
@@ -28,7 +43,7 @@ class WebServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     server: WebServer
 
@@ -39,28 +54,30 @@ class _Handler(BaseHTTPRequestHandler):
         server.clients.add(self.client_address)
         server.may_answer.wait(WAIT_S)
         content = server.contents.pop(0) if len(server.contents) > 1 else server.contents[0]
-        self.send_response(int(self.path[1:]) if self.path[1:].isdigit() else server.status)
-        self.send_header("Location", "https://elsewhere")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        status = int(self.path[1:]) if self.path[1:].isdigit() else server.status
+        self.answer(status, content, Location="https://elsewhere")
 
     do_POST = do_CONNECT = do_GET  # noqa: N815
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing on standard error."""
+
+@contextmanager
+def serving(server: HTTPServer, may_answer: threading.Event | None = None) -> Iterator[None]:
+    """It runs meanwhile. In the end whoever waits until it ``may_answer`` waits no more."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield
+    finally:
+        if may_answer is not None:
+            may_answer.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @contextmanager
 def web_server(*contents: bytes) -> Iterator[WebServer]:
     """One that runs meanwhile."""
     server = WebServer(*contents)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(server, server.may_answer):
         yield server
-    finally:
-        server.may_answer.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -208,8 +208,11 @@ class Space:
             for one, other in combinations(self.axes, 2)
             for first, second in product(self.axes[one], self.axes[other])
         ]
-        reasons = refusals([self.queue_plan(dict(pair)) for pair in pairs], self.setting)
-        return {pair: reasons.get(place, "") for place, pair in enumerate(pairs)}
+        plans = [self.queue_plan(dict(pair)) for pair in pairs]
+        different = list(dict.fromkeys(plans))
+        reasons = refusals(different, self.setting)
+        refused = {different[place]: reason for place, reason in reasons.items()}
+        return {pair: refused.get(plan, "") for pair, plan in zip(pairs, plans, strict=True)}
 
     @cached_property
     def bases(self) -> list[Chosen]:

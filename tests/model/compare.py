@@ -15,41 +15,37 @@ if TYPE_CHECKING:
     from tests.model.side_by_side import Queued, SideBySide
 
 
-class _Stands:
-    """What the model says stands on a queue: gathered once for each comparison, which comes after every step."""
-
-    __slots__ = ("held", "letters", "model", "picked", "queue", "scheduled")
-
-    def __init__(self, pair: Queued) -> None:
-        self.queue = pair.queue
-        model = self.model = pair.model
-        self.held = model.held_items()
-        self.picked = model.picked_items()
-        self.scheduled = [item for _, _, item in model.scheduled]
-        self.letters = [item.letter for item in (*model.items, *self.held, *self.scheduled, *self.picked)]
-
-
 def compare(world: SideBySide) -> None:
-    """Raise AssertionError at the first difference between broker and model."""
-    stands = [_Stands(pair) for pair in world.pairs]
-    for one in stands:
-        _compare_contents(one)
-        _compare_counts(one)
-        scheduled = [item.letter for item in one.scheduled]
-        compare_sizes(one.queue, one.letters, [item.letter for item in one.held], scheduled)
-    memory_bytes = {letter.id: letter.memory_bytes for one in stands for letter in one.letters}
+    """Raise AssertionError at the first difference between broker and model. It comes after every step: what several
+    comparisons look at is gathered once.
+    """
+    copies = {name: list(world.broker.queues[name].contents.order) for name in (DEAD, EXPIRED)}
+    durable = {
+        (entry.message.id, world.broker.queues[name].id)
+        for name, entries in copies.items()
+        for entry in entries
+        if entry.message.head.persistent
+    }
+    memory_bytes: dict[int, int] = {}
+    for pair in world.pairs:
+        queue, model = pair.queue, pair.model
+        held, picked, scheduled = model.held_items(), model.picked_items(), model.aside()
+        letters = [item.letter for item in (*model.items, *held, *scheduled, *picked)]
+        _compare_contents(pair, held + picked, scheduled, letters)
+        _compare_counts(pair, len(model.items) + len(held) + len(scheduled), letters)
+        compare_sizes(queue, letters, [item.letter for item in held], [item.letter for item in scheduled])
+        for letter in letters:
+            memory_bytes[letter.id] = letter.memory_bytes
+            if letter.persistent and queue.durable:
+                durable.add((letter.id, queue.id))
     account = world.broker.addresses[ADDRESS].account
     assert account.message_count == len(memory_bytes), "messages that the address answers for"
     assert account.size_bytes == sum(memory_bytes.values()), "bytes that the address answers for"
-    _compare_log(world, stands)
+    assert world.log.live == durable, "what a recovery would find is not what the durable queues have"
     _compare_times(world)
     if world.forwarded == len(world.dead) + len(world.expired):
-        _compare_copies(world, DEAD, world.dead)
-        _compare_copies(world, EXPIRED, world.expired)
-
-
-def _state(item: Item) -> tuple[int, int, bool]:
-    return item.letter.id, item.attempts, item.redelivered
+        _compare_copies(world, DEAD, copies[DEAD], world.dead)
+        _compare_copies(world, EXPIRED, copies[EXPIRED], world.expired)
 
 
 def behind_on(queue: Queue) -> list[Entry]:
@@ -69,8 +65,9 @@ def active_ids(queue: Queue) -> set[int]:
     return {entry.message.id for entry in queue.contents.order} | held_back
 
 
-def _compare_contents(stands: _Stands) -> None:
-    queue, model = stands.queue, stands.model
+def _compare_contents(pair: Queued, away: list[Item], scheduled: list[Item], letters: list[Letter]) -> None:
+    """``away``: held or picked."""
+    queue, model = pair.queue, pair.model
     contents = queue.contents
     standing = list(contents.order)
     if contents.pending is not None:
@@ -78,38 +75,41 @@ def _compare_contents(stands: _Stands) -> None:
         assert contents.pending.count == len(waiting), "messages that are not active"
         standing = sorted(standing + waiting, key=lambda entry: entry.sequence)
     ready = [(entry.message.id, entry.attempts, entry.redelivered) for entry in standing]
-    assert ready == [_state(item) for item in model.ready()], f"{queue.name} has other contents or another order"
-    scheduled = {(entry.message.id, entry.attempts, entry.redelivered) for entry in contents.scheduled.values()}
-    assert scheduled == {_state(item) for item in stands.scheduled}, f"{queue.name} has other scheduled messages"
-    held_back = {item.letter.id for item in stands.scheduled if item.is_held_back}
+    expected = [(item.letter.id, item.attempts, item.redelivered) for item in model.ready()]
+    assert ready == expected, f"{queue.name} has other contents or another order"
+    aside = {(entry.message.id, entry.attempts, entry.redelivered) for entry in contents.scheduled.values()}
+    expected_aside = {(item.letter.id, item.attempts, item.redelivered) for item in scheduled}
+    assert aside == expected_aside, f"{queue.name} has other scheduled messages"
+    held_back = {item.letter.id for item in scheduled if item.is_held_back}
     assert contents.held_back == held_back, f"{queue.name} holds back other messages"
-    places = [item.letter.id for item in (*stands.held, *stands.picked)]
-    places += [item[0] for item in ready] + [item[0] for item in scheduled]
-    assert len(places) == len(set(places)), f"a message stands in {queue.name} at two places"
+    places = {letter.id for letter in letters}
+    assert len(places) == len(letters), f"a message stands in {queue.name} at two places"
     if contents.last_values is not None:
-        away = {item.letter.id for item in (*stands.held, *stands.picked) if item.outdated}
-        assert contents.last_values._outdated == away, "other messages must not come back"
-        keys = {letter.key for letter in stands.letters}
+        outdated = {item.letter.id for item in away if item.outdated}
+        assert contents.last_values._outdated == outdated, "other messages must not come back"
+        keys = {letter.key for letter in letters}
         assert keys >= contents.last_values._newest.keys(), "a value is remembered that is gone"
 
 
-def _compare_counts(stands: _Stands) -> None:
-    queue, model = stands.queue, stands.model
+def _compare_counts(pair: Queued, count: int, letters: list[Letter]) -> None:
+    queue, model = pair.queue, pair.model
     counters = queue.contents.counters
     found = Counts(counters.added, counters.acknowledged, counters.killed, counters.expired, counters.replaced)
     assert found == model.counts, f"{queue.name}: other messages came or went"
-    assert queue.message_count == len(model.items) + len(stands.held) + len(stands.scheduled), "message count"
+    assert queue.message_count == count, "message count"
     assert queue.flow.stopped == model.senders_wait, "senders wait, or not"
     if queue.flow.overflow.depth is not None:
         depth_bytes = sum(item.letter.size_bytes for item in model.standing())
         assert queue.contents.size_bytes == depth_bytes, "bytes of the depth"
     if queue.contents.ages is not None:
-        oldest_ms = min((letter.arrived_ms for letter in stands.letters), default=None)
+        oldest_ms = min((letter.arrived_ms for letter in letters), default=None)
         assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
 
 
 def _sizes(letters: list[Letter]) -> tuple[int, int, int, int]:
     """How many, their bytes, how many are durable, and the bytes of these."""
+    if not letters:
+        return 0, 0, 0, 0
     durable = [letter.size_bytes for letter in letters if letter.persistent]
     return len(letters), sum(letter.size_bytes for letter in letters), len(durable), sum(durable)
 
@@ -130,17 +130,6 @@ def compare_sizes(queue: Queue, letters: list[Letter], held: list[Letter], sched
     assert counts == expected, f"sizes of {queue.name}: of what came and is not gone, held, scheduled"
 
 
-def _compare_log(world: SideBySide, stands: list[_Stands]) -> None:
-    """What a recovery would find is what the durable queues have of persistent messages."""
-    expected = {
-        (letter.id, one.queue.id) for one in stands if one.queue.durable for letter in one.letters if letter.persistent
-    }
-    for name in (DEAD, EXPIRED):
-        queue = world.broker.queues[name]
-        expected |= {(entry.message.id, queue.id) for entry in queue.contents.order if entry.message.head.persistent}
-    assert world.log.live == expected, "the log does not know what the queues know"
-
-
 def _compare_times(world: SideBySide) -> None:
     """The broker must wake up in time for what is due first."""
     due = [due_ms for pair in world.pairs for due_ms, _, _ in pair.model.scheduled]
@@ -148,6 +137,7 @@ def _compare_times(world: SideBySide) -> None:
     due += [
         lease[0]
         for seat in world.seats
+        if seat.reader.leases
         for item in seat.reader.sent
         if (lease := seat.reader.leases.get(item.letter.id))
     ]
@@ -160,10 +150,9 @@ def _compare_times(world: SideBySide) -> None:
         assert next_due_ms <= min(due), "the timer is too late"
 
 
-def _compare_copies(world: SideBySide, name: str, sources: list[tuple[int, str]]) -> None:
-    queue = world.broker.queues[name]
+def _compare_copies(world: SideBySide, name: str, entries: list[Entry], sources: list[tuple[int, str]]) -> None:
     copies: list[tuple[int, str]] = []
-    for entry in queue.contents.order:
+    for entry in entries:
         copy = entry.message
         assert copy.expires_ms == 0, "a copy keeps the expiry"
         assert not entry.redelivered, "a copy is not redelivered"

@@ -37,7 +37,16 @@ class Writer:
         """A message and its model."""
         held_until_ms = now_ms + spec.held_ms if spec.held_ms else 0
         expires_ms = now_ms + spec.ttl_ms if spec.ttl_ms else 0
-        head = self._head(spec, held_until_ms)
+        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group, spec.closes, held_until_ms
+        head = self._heads.get(key)
+        if head is None:
+            headers = [("destination", ADDRESS), ("color", spec.color)]
+            headers += [] if spec.key is None else [(KEY, spec.key)]
+            headers += [] if spec.group is None else [(GROUP, spec.group)]
+            headers += [("_AMQ_GROUP_SEQUENCE", "-1")] if spec.closes else []
+            headers += [("x-qpid-not-valid-before", str(held_until_ms))] if held_until_ms else []
+            head = Head(encode_headers(headers), ADDRESS, priority=spec.priority, persistent=spec.persistent)
+            self._heads[key] = head
         body = b"x" * spec.body_bytes
         account = broker.addresses[ADDRESS].account
         message = Message(head, body, broker.host.next_message_id(), now_ms, expires_ms, account, origin)
@@ -47,15 +56,3 @@ class Writer:
             origin, spec.key, spec.group, spec.closes, held_until_ms, now_ms,
         )  # fmt: skip
         return message, letter
-
-    def _head(self, spec: Spec, held_until_ms: int) -> Head:
-        key = spec.color, spec.priority, spec.persistent, spec.key, spec.group, spec.closes, held_until_ms
-        if key not in self._heads:
-            headers = [("destination", ADDRESS), ("color", spec.color)]
-            headers += [] if spec.key is None else [(KEY, spec.key)]
-            headers += [] if spec.group is None else [(GROUP, spec.group)]
-            headers += [("_AMQ_GROUP_SEQUENCE", "-1")] if spec.closes else []
-            headers += [("x-qpid-not-valid-before", str(held_until_ms))] if held_until_ms else []
-            block = encode_headers(headers)
-            self._heads[key] = Head(block, ADDRESS, priority=spec.priority, persistent=spec.persistent)
-        return self._heads[key]

@@ -14,7 +14,7 @@ from artemis_py.core.queue_reference import QueueReference
 from artemis_py.message import Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """A delivery (``consumer_id``) or an expiry (None). ``added`` and ``replaced`` are the queue's counts at that time:
     they tell which arrival came before, and whether the ring had trimmed yet. ``senders_wait``: flow control had begun.

@@ -116,15 +116,14 @@ class Book(ReadersModel):
         assert not self.is_exhausted(slot), "delivered too often"
         self.take(reader, slot)
         if not reader.reads:
-            if reader.wants_all and not slot.floats:
-                self._check_order(reader, slot, now_ms)
+            # of a view, what came back was fetched from a page before older ones, and stands where it was read
+            if reader.wants_all and not slot.floats and not (self.plan.view and slot.deliveries):
+                worth = self.worth(slot)
+                for other in self.slots.values():
+                    overtaken = other.number < slot.number and not other.floats and self.worth(other) == worth
+                    overtaken = overtaken and self.may_have(reader, other) and self.available(other, now_ms)
+                    assert not overtaken, f"message {letter_id} overtook {other.letter.id}"
             slot.state = PICKED if reader.settles else HELD
-
-    def hand_over(self, reader: Reader, slot: Slot) -> None:
-        """An arrival went straight to the only consumer, which settles on send."""
-        slot.state = HANDED
-        reader.handed.append(slot.letter)
-        reader.room -= reader.weight(slot.letter)
 
     def written(self, reader: Reader, now_ms: int) -> None:
         for letter in reader.handed:
@@ -136,16 +135,6 @@ class Book(ReadersModel):
         counts = slot.attempts, slot.deliveries, slot.cancels
         limits = self.address.attempts_max, self.plan.deliveries_max, self.plan.cancels_max
         return any(0 < limit <= count for count, limit in zip(counts, limits, strict=True))
-
-    def _check_order(self, reader: Reader, slot: Slot, now_ms: int) -> None:
-        if self.plan.view and slot.deliveries:
-            return  # it was fetched from a page before older ones, and stands where it was read
-        for other in self.slots.values():
-            overtaken = other.number < slot.number and self.worth(other) == self.worth(slot) and not other.floats
-            overtaken = overtaken and self.may_have(reader, other)
-            assert not (overtaken and self.available(other, now_ms)), (
-                f"message {slot.letter.id} overtook {other.letter.id}"
-            )
 
     def ended(self, letter_id: int, reason: str, now_ms: int) -> None:
         """Take note of a message's end; it must be a legal one."""
@@ -161,18 +150,14 @@ class Book(ReadersModel):
         elif reason == "replaced":
             assert self.ring_size >= 0 or self.plan.policy == RING, f"message {letter_id} was given up"
         elif reason == "superseded":
-            assert self._has_newer(slot), f"message {letter_id} was given up"
+            newest, floated = self._newest.get(slot.letter.key), slot.letter.key in self._floated
+            assert self.plan.keeps_last, f"message {letter_id} was given up"
+            has_newer = newest is not None and (newest > slot.number or floated)  # one came later, or fell due
+            assert has_newer, f"message {letter_id} was given up"
         else:
             assert self.kills or self.queue.deleted or self.is_exhausted(slot), f"message {letter_id} was killed"
         assert reason == "acked" or slot.forced or slot.state == READY, (
             f"message {letter_id} ends ({reason}) while {slot.state}"
-        )
-
-    def _has_newer(self, slot: Slot) -> bool:
-        """Did another value with this one's key come later, or fall due?"""
-        newest = self._newest.get(slot.letter.key)
-        return (
-            self.plan.keeps_last and newest is not None and (newest > slot.number or slot.letter.key in self._floated)
         )
 
     def release(

@@ -155,16 +155,12 @@ class PagingState(World[Book]):
         if not queue.deleted:
             paged = queue.contents.paged
             assert (paged.count, paged.size_bytes) == (len(in_pages), sum(in_pages)), "messages and bytes in pages"
-            self._check_pages(queue)
+            stream = self.address.stream
+            backlog = None if stream is None else paged.backlogs.get(stream.number)
+            if backlog is not None:
+                left = sum(page.left.get(queue.id, 0) for page in stream.pages)
+                assert left == backlog.count + len(backlog.in_memory), "pages and backlog differ"
+                assert stream.message_count.get(queue.id, 0) == left, "the stream counts otherwise"
+                for place, message in backlog.in_memory.items():
+                    assert message.page.resident.get(place) is message, "one message, two copies in memory"
         return ids
-
-    def _check_pages(self, queue: Queue) -> None:
-        stream = self.address.stream
-        backlog = None if stream is None else queue.contents.paged.backlogs.get(stream.number)
-        if backlog is None:
-            return
-        left = sum(page.left.get(queue.id, 0) for page in stream.pages)
-        assert left == backlog.count + len(backlog.in_memory), "pages and backlog differ"
-        assert stream.message_count.get(queue.id, 0) == left, "the stream counts otherwise"
-        for place, message in backlog.in_memory.items():
-            assert message.page.resident.get(place) is message, "one message, two copies in memory"

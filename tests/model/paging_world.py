@@ -10,7 +10,7 @@ from artemis_py.core.order.entry import Entry
 from artemis_py.errors import AddressFullError, QueueFullError
 from tests.model.compare import behind_on
 from tests.model.letters import Spec
-from tests.model.paging_model import READY, Book
+from tests.model.paging_model import HANDED, READY, Book
 from tests.model.paging_state import PagingState
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.world import Pair
@@ -59,7 +59,9 @@ class PagingWorld(PagingState):
                 if refused or (slot.state == READY and not keeps):
                     del model.slots[letter.id]
                 elif slot.state == READY and (pair, letter.id) in handed:
-                    model.hand_over(handed[pair, letter.id], slot)
+                    reader, slot.state = handed[pair, letter.id], HANDED
+                    reader.handed.append(letter)
+                    reader.room -= reader.weight(letter)
 
     # ---- what is not the same as without pages ---------------------------------------------------
 

@@ -114,8 +114,9 @@ class ReadersModel(ABC):
     def held_items(self) -> list[Item]:
         """Out with a consumer that takes away, or with its transaction; a barrier that is out."""
         held = [item for reader in self.readers if not reader.reads for item in reader.held]
-        held += [] if self.barrier_out is None else [self.barrier_out]
-        return held + [item for reader, item in self.pending if not reader.reads]
+        if self.barrier_out is not None:
+            held.append(self.barrier_out)
+        return held + [item for reader, item in self.pending if not reader.reads] if self.pending else held
 
     def picked_items(self) -> list[Item]:
         """Picked for a consumer that settles on send, and not written yet."""

@@ -27,6 +27,8 @@ class SideBySide(World[QueueModel]):
 
     steps: ClassVar[TinySteps | None] = None
     """With these nothing large is done at once."""
+    over_first: ClassVar[bool] = True
+    """Tiny turns: is what is over, or lapsed, taken away before what falls due in the same tick? Either may be so."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -68,6 +70,8 @@ class SideBySide(World[QueueModel]):
         letter that is still ``coming``; each must be legal.
         """
         self.finish()
+        if not self.events:
+            return
         later = {letter.id for letter in coming}
         model = pair.model
         rest: list[Event] = []
@@ -216,7 +220,7 @@ class SideBySide(World[QueueModel]):
             self.steps.tick(self.broker, self.now_ms)
         seen_before_due: list[Queued] = []
         for pair in self.pairs:
-            if self.steps is not None:
+            if self.steps is not None and self.over_first:
                 self._absorb_what_was_over_first(pair)
                 if any(event.queue_name == pair.queue.name and event.consumer_id is not None for event in self.events):
                     pair.model.tick_gate(self.now_ms)  # it may have opened before something fell due

@@ -21,7 +21,7 @@ def test_pages_against_the_model(seed: int) -> None:
     count = max(settings().max_examples // 100, 1) * len(PAGED.bases)
     if PAGED.apart(islice(PAGED.drawn(random.Random(seed)), count)):  # for most seeds so many are enough
         count *= 2
-    assert not PAGED.apart(islice(PAGED.drawn(random.Random(seed)), count))
+        assert not PAGED.apart(islice(PAGED.drawn(random.Random(seed)), count))
     for plan, taken in worlds(seed, count * STEPS_PER_WORLD[PAGED], space=PAGED):
         try:
             run_world(plan, taken)

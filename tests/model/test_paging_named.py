@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.pages.page_stream import PageReader
+from artemis_py.core.pages import PageReader
 from artemis_py.storage import pages as page_files
 from tests.model.letters import Spec
 from tests.model.paging_world import PagingWorld

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice, starmap
 from typing import Any, Final
 
@@ -33,9 +33,8 @@ from artemis_py.core.queue_reference import Lifetime, MessageAges
 from artemis_py.core.transactions import Transaction
 from artemis_py.message import Account
 from tests.model.axes import IN_MEMORY, PAGED, Space, refusals
-from tests.model.plans import NO_VIEW, ROUND_ROBIN, Plan, QueuePlan
+from tests.model.plans import NO_VIEW, ROUND_ROBIN, QueuePlan
 from tests.model.soak import fails, main, run_world, shrink, worlds
-from tests.model.steps import Taken
 
 pytestmark = pytest.mark.model
 
@@ -210,15 +209,6 @@ _SEEDS: Final = {
 """Worlds that show these mistakes sooner than the others', which is all that is special about them."""
 
 
-def _met_by(owner: type, name: str) -> Iterator[tuple[Plan, list[Taken]]]:
-    """Worlds in which mistakes of a class may show."""
-    needs = _NEEDS.get(owner)
-    seed = _SEEDS.get((owner, name), SEED)
-    if needs is None:
-        return worlds(seed, STEPS)
-    return worlds(seed, 10 * STEPS, lambda plan: any(map(needs, plan.queues)))
-
-
 @pytest.mark.thirds
 @pytest.mark.interpreted
 @pytest.mark.parametrize(
@@ -231,6 +221,8 @@ def test_it_finds_what_is_broken(
 ) -> None:
     """A model that agrees with everything is worth nothing: each of these mistakes has to be seen."""
     monkeypatch.setattr(owner, name, broken)
+    seed, needs = _SEEDS.get((owner, name), SEED), _NEEDS.get(owner)
+    wanted = None if needs is None else lambda plan: any(map(needs, plan.queues))
     with pytest.raises(Exception) as found:  # noqa: PT011 - whatever it leads to
-        list(starmap(run_world, _met_by(owner, name)))
+        list(starmap(run_world, worlds(seed, STEPS if wanted is None else 10 * STEPS, wanted)))
     assert not isinstance(found.value, TypeError), "a stand-in that does not fit is seen by Python, not by the model"

@@ -7,14 +7,10 @@ import re
 WINDOW = "5s"
 _RANGE = re.compile(r"\[\w+\]")
 _FOR = re.compile(r"^( +)for: \w+$", re.MULTILINE)
-_ALERT = re.compile(r"^ +- alert: (\w+)$", re.MULTILINE)
+ALERT = re.compile(r"^ +- alert: (\w+)$", re.MULTILINE)
+"""The name of each alert in a file of rules."""
 
 
 def shortened_rules(text: str) -> str:
     """The same rules: what holds now counts, and what is measured over minutes is measured over WINDOW."""
     return _FOR.sub(r"\1for: 0s", _RANGE.sub(f"[{WINDOW}]", text))
-
-
-def alerts_in(text: str) -> list[str]:
-    """The names of the alerts in a file of rules."""
-    return _ALERT.findall(text)

@@ -10,7 +10,7 @@ import pytest
 
 from artemis_py.management.table import OPERATIONS
 from tests.kit.sources import ROOT
-from tests.monitoring.shortened import WINDOW, alerts_in, shortened_rules
+from tests.monitoring.shortened import ALERT, WINDOW, shortened_rules
 from tests.tidy.documents import anchors
 
 RULES = ROOT / "monitoring" / "alerts.yml"
@@ -18,7 +18,7 @@ TEXT = RULES.read_text("utf-8")
 CASES = Path(__file__).parent / "alerts_test.yml"
 RUNBOOK = ROOT / "docs" / "monitoring.md"
 ROUTES = ROOT / "artemis_py" / "console" / "js" / "routes.js"
-ALERTS = alerts_in(TEXT)
+ALERTS = ALERT.findall(TEXT)
 
 
 def test_promtool_accepts_the_rules(promtool: str) -> None:
@@ -67,7 +67,7 @@ def test_no_page_is_about_an_alert_that_is_gone() -> None:
 
 def test_shortened_rules_are_the_same_rules() -> None:
     short = shortened_rules(TEXT)
-    assert alerts_in(short) == ALERTS
+    assert ALERT.findall(short) == ALERTS
     assert set(re.findall(r"\[\w+\]", short)) == {f"[{WINDOW}]"}
     assert set(re.findall(r" for: (\w+)", short)) == {"0s"}
     assert re.sub(r"\[\w+\]| for: \w+", "", short) == re.sub(r"\[\w+\]| for: \w+", "", TEXT)

@@ -9,14 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.kit.metrics import broker_with, exporter_of
 from tests.kit.sources import ROOT
-from tests.monitoring.dashboard_files import FOLDER, dashboards, expressions, panels
+from tests.monitoring.dashboard_files import DASHBOARDS, EXPRESSIONS, FOLDER, panels
 
 FOR_QUEUES = re.compile(r"\bartemis_(message|consumer|messages|delivering|oldest|slow|paged|persistent)_\w+\{")
 
 
-@pytest.mark.parametrize("uid", dashboards())
+@pytest.mark.parametrize("uid", DASHBOARDS)
 def test_panels_have_what_grafana_needs(uid: str) -> None:
-    found = dashboards()[uid]
+    found = DASHBOARDS[uid]
     assert found["uid"] == uid
     ids = [panel["id"] for panel in found["panels"]]
     assert len(set(ids)) == len(ids)
@@ -30,7 +30,7 @@ def test_panels_have_what_grafana_needs(uid: str) -> None:
 
 
 def test_lines_have_a_legend_and_columns_a_header() -> None:
-    for dashboard in dashboards().values():
+    for dashboard in DASHBOARDS.values():
         for panel in panels(dashboard):
             if panel["type"] == "timeseries":
                 assert panel["options"]["legend"]["showLegend"], panel["title"]
@@ -46,7 +46,7 @@ def test_lines_have_a_legend_and_columns_a_header() -> None:
 
 def test_the_worst_alerts_come_first() -> None:
     """By a rank that each severity has, not by their names."""
-    (panel,) = (one for one in panels(dashboards()["artemis-overview"]) if one["title"] == "Alerts")
+    (panel,) = (one for one in panels(DASHBOARDS["artemis-overview"]) if one["title"] == "Alerts")
     _, order, columns = panel["transformations"]
     assert (order["id"], order["options"]["sort"]) == ("sortBy", [{"field": "rank"}])
     assert columns["options"]["excludeByName"]["rank"]
@@ -58,7 +58,7 @@ def test_the_worst_alerts_come_first() -> None:
 
 
 def test_names_lead_to_the_console() -> None:
-    for uid, dashboard in dashboards().items():
+    for uid, dashboard in DASHBOARDS.items():
         assert "console" in {variable["name"] for variable in dashboard["templating"]["list"]}
         (url,) = (link["url"] for link in dashboard["links"] if link["title"] == "Console")
         page = "queues/${queue:percentencode}" if uid == "artemis-queue" else ""
@@ -76,7 +76,7 @@ def test_names_lead_to_the_console() -> None:
 
 
 def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
-    for uid, title, expression in expressions():
+    for uid, title, expression in EXPRESSIONS:
         if FOR_QUEUES.search(expression) and uid != "artemis-queue":
             assert re.search(r"topk\(20|sum\(rate|count\(|sum by \((event|result)\)", expression), (uid, title)
 
@@ -85,7 +85,7 @@ def test_every_name_is_exported_or_prometheus_own() -> None:
     text = b"".join(exporter_of(broker_with("a", "q")).scrape("")[1]).decode()
     exported = {family.name for family in text_string_to_metric_families(text)}
     own = re.compile(r"\b((?:artemis|process|broker_queue)_\w+)")
-    asked = {name for _, _, expression in expressions() for name in own.findall(expression)}
+    asked = {name for _, _, expression in EXPRESSIONS for name in own.findall(expression)}
     asked |= set(own.findall((ROOT / "monitoring" / "alerts.yml").read_text("utf-8").split("look:")[0]))
     unknown = {name for name in asked if re.sub(r"_(total|bucket|sum|count)$", "", name) not in exported}
     unknown -= exported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -13,7 +14,6 @@ from tests.kit.client import Closed, StompSocket, connected
 from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, STOMP, BrokerProcess, started
-from tests.kit.small_disk import free_bytes
 from tests.kit.tls import uri
 from tests.kit.users import give_user
 
@@ -113,7 +113,7 @@ def troubles(folder: Path) -> Iterator[dict[str, BrokerProcess]]:
     give_user(folders["full"], "ann", "ann's secret")
     open_to_all = "<security-enabled>false</security-enabled>"
     # As if the disk had two gibibytes left: then what is written here in seconds fills it within hours.
-    kept_bytes = max(free_bytes(folder) - 2 * GIBIBYTE, 1)
+    kept_bytes = max(shutil.disk_usage(folder).free - 2 * GIBIBYTE, 1)
     tls = {"tls": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")}
     with ExitStack() as opened:
         slow_environment = {**os.environ, "PYTHONPATH": str(late)}

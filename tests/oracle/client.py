@@ -49,13 +49,6 @@ def unescape(text: str, version: str) -> str:
     return text if version == "1.0" else re.sub(r"\\[\\ncr]", lambda code: _UNESCAPES[code[0]], text)
 
 
-def render(command: str, headers: Mapping[str, str], body: bytes, version: str) -> bytes:
-    """A frame's bytes; CONNECT and STOMP are not escaped."""
-    escapes = ESCAPES["1.0" if command in ("CONNECT", "STOMP") else version]
-    lines = [command, *(f"{name.translate(escapes)}:{value.translate(escapes)}" for name, value in headers.items())]
-    return "\n".join(lines).encode() + b"\n\n" + body + b"\0"
-
-
 @dataclass
 class Client:
     """One connection. Messages wait in ``messages`` until a step asks for them."""
@@ -76,8 +69,10 @@ class Client:
         self.socket.sendall(data)
 
     def send(self, command: str, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """A frame."""
-        self.write(render(command, headers, body, self.version))
+        """A frame. CONNECT and STOMP are not escaped."""
+        escapes = ESCAPES["1.0" if command in ("CONNECT", "STOMP") else self.version]
+        lines = [command, *(f"{name.translate(escapes)}:{value.translate(escapes)}" for name, value in headers.items())]
+        self.write("\n".join(lines).encode() + b"\n\n" + body + b"\0")
 
     def request(self, command: str, headers: Mapping[str, str], body: bytes = b"") -> Frame:
         """Sends a frame with a receipt header; returns RECEIPT or ERROR."""

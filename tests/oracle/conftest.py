@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.process import running
 from tests.oracle.artemis_broker import ABSENT, artemis_broker, artemis_home
-from tests.oracle.brokers import BrokerUnderTest
-from tests.oracle.own_broker import own_broker
+from tests.oracle.brokers import OURS, BrokerUnderTest, under_test
+from tests.oracle.configuration import ACCEPTORS, broker_xml
 
 
 @pytest.fixture(scope="session")
 def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerUnderTest]:
     """Our broker with the profile of the parameter."""
-    with own_broker(request.param, tmp_path_factory.mktemp("ours")) as broker:
-        yield broker
+    text = broker_xml(request.param, dict.fromkeys(ACCEPTORS, 0))
+    with running(text, tmp_path_factory.mktemp("ours")) as broker:
+        yield under_test(OURS, broker.ports)
 
 
 @pytest.fixture(scope="session")

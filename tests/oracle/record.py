@@ -21,13 +21,6 @@ _TRIES: Final = 2
 """Artemis' threads race, most of all when a connection breaks: only what fails twice is another behaviour."""
 
 
-def homes() -> list[Path]:
-    """Every distribution of Artemis at hand."""
-    named = os.environ.get("ARTEMIS_HOME")
-    found = {path.resolve() for path in [*([Path(named)] if named else []), *CACHE.glob("*/apache-artemis-*")]}
-    return sorted(path for path in found if (path / "lib" / "artemis-boot.jar").exists())
-
-
 def record_all(home: Path) -> dict[str, dict[str, Any]]:
     """What this Artemis answers to each scenario."""
     records: dict[str, dict[str, Any]] = {}
@@ -47,11 +40,13 @@ def record_all(home: Path) -> dict[str, dict[str, Any]]:
 
 def main() -> int:
     """Record, and print what is new, gone, or ends in another way than before."""
-    found = homes()
-    if not found:
+    named = os.environ.get("ARTEMIS_HOME")
+    at_hand = {path.resolve() for path in [*([Path(named)] if named else []), *CACHE.glob("*/apache-artemis-*")]}
+    homes = sorted(path for path in at_hand if (path / "lib" / "artemis-boot.jar").exists())
+    if not homes:
         print("no Artemis: set ARTEMIS_HOME, or unpack apache-artemis-VERSION into a folder of .cache", file=sys.stderr)
         return 1
-    for home in found:
+    for home in homes:
         version = home.name.removeprefix("apache-artemis-")
         before = recordings().get(version, {})
         records = record_all(home)

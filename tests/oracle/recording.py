@@ -16,9 +16,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
+from tests.kit import process
 from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, Counts
 from tests.oracle.client import Client, Ended, Frame
 from tests.oracle.scenario import Scenario
@@ -208,9 +210,14 @@ class RecordedBroker(BrokerUnderTest):
 
 
 def play_again(scenario: Scenario, recorded: dict[str, Any]) -> str:
-    """Play a scenario on what was recorded. Returns how it fails; empty if it does not. Raises StaleError."""
+    """Play a scenario on what was recorded; pauses take no time. Returns how it fails; empty if it does not. Raises
+    StaleError.
+    """
     connections = deque(map(deque, recorded["connections"]))
     events = deque(event for *event, times in recorded["broker"] for _ in range(times))
-    clock = deque(["date", ms] for ms in recorded["clock"])
-    broker = RecordedBroker(ARTEMIS, {}, Mock(), connections, events, clock)
-    return _failure(scenario, broker, wait_s=1.0, waits=False)
+    dates = deque(["date", ms] for ms in recorded["clock"])
+    broker = RecordedBroker(ARTEMIS, {}, Mock(), connections, events, dates)
+    pauses_s: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(pauses_s), sleep=pauses_s.append)
+    with patch.object(process, "time", clock):
+        return _failure(scenario, broker, wait_s=1.0, waits=False)

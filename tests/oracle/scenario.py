@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.oracle.steps import Either, Step
+from tests.oracle.steps import Step
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,3 @@ class Scenario:
     diverts: tuple[str, ...] = ()
     departures: tuple[str, ...] = ()
     scans: bool = False
-
-    @property
-    def departs(self) -> bool:
-        """Does any step expect something else of Artemis than of us?"""
-        return any(isinstance(step, Either) for step in self.steps)

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.process import eventually
-from tests.oracle.artemis_broker import artemis_broker
 from tests.oracle.brokers import BrokerUnderTest
 from tests.oracle.client import WAIT_S, connected
 from tests.oracle.configuration import Profile
-from tests.oracle.own_broker import own_broker
 
-pytestmark = [pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
 PROFILE = Profile("management", 100, ())
+ON_BOTH = pytest.mark.parametrize(
+    ("artemis", "ours"), [(PROFILE, PROFILE)], indirect=True, ids=["both"], scope="session"
+)
 WHERE = "activemq.management"
 REPLIES = "oracle.management.replies"
 HEARD = "activemq.notifications"
@@ -73,17 +72,6 @@ MADE_UP = {
 _OWN_QUEUE = re.compile(r"[0-9a-f-]{36}|temporary-[0-9a-f]{32}")
 
 
-@pytest.fixture(scope="module")
-def pair(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerUnderTest, BrokerUnderTest]]:
-    """A real Artemis and our broker."""
-    make = tmp_path_factory.mktemp
-    with (
-        artemis_broker(PROFILE, make("artemis"), home) as artemis,
-        own_broker(PROFILE, make("ours")) as ours,
-    ):
-        yield artemis, ours
-
-
 def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
     """Whether each request was done, and the value."""
     client = connected(broker.ports["stomp"])
@@ -108,10 +96,9 @@ def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
     return found
 
 
-@pytest.mark.oracle
-def test_replies(pair: tuple[BrokerUnderTest, BrokerUnderTest]) -> None:
-    theirs, ours = map(replies, pair)
-    for request, their, our in zip(REQUESTS, theirs, ours, strict=True):
+@ON_BOTH
+def test_replies(artemis: BrokerUnderTest, ours: BrokerUnderTest) -> None:
+    for request, their, our in zip(REQUESTS, replies(artemis), replies(ours), strict=True):
         if request[1] == "getAddressMemoryUsage":  # a message weighs something else there
             assert (our[0], type(our[1][0])) == (their[0], type(their[1][0]))
         else:
@@ -148,9 +135,8 @@ def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
     return heard
 
 
-@pytest.mark.oracle
-def test_notifications(pair: tuple[BrokerUnderTest, BrokerUnderTest]) -> None:
-    artemis, ours = pair
+@ON_BOTH
+def test_notifications(artemis: BrokerUnderTest, ours: BrokerUnderTest) -> None:
     for turn in range(TURNS_MAX):
         theirs, heard = notifications(artemis, turn), notifications(ours, turn)
         shared = [{name: our.get(name) for name in their} for their, our in zip(theirs, heard, strict=False)]

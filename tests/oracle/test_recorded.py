@@ -34,7 +34,7 @@ def test_nothing_is_recorded_that_is_not_in_the_table() -> None:
 
 def test_another_answer_fails() -> None:
     """The recorded answers are compared, not only taken: one that is changed is found."""
-    scenario = next(scenario for scenario in SCENARIOS if not scenario.departs)
+    scenario = next(scenario for scenario in SCENARIOS if not scenario.departures)
     record = copy.deepcopy(RECORDED[TABLE_OF][scenario.name])
     frames = [event for events in record["connections"] for event in events if event[0] == "frame"]
     frames[-1][1] = "ERROR"

@@ -15,13 +15,9 @@ pytestmark = pytest.mark.wire
 EXPIRES = "<expiry-address>over</expiry-address>"
 OVER = '<address name="over"><anycast><queue name="over"/></anycast></address>'
 BARRIER = "barrier-expression=\"kind = 'barrier'\" max-per-subscription-backlog='10'"
+"""Attributes of a queue on which messages with ``kind:barrier`` are barriers, and consumers may have ten others."""
 MANY = "max-backlog:10"
 IS_BARRIER = "kind:barrier"
-
-
-def with_barriers(cut: bool, attributes: str = "", **options: str) -> Bench:
-    """A queue on which messages with ``kind:barrier`` are barriers, and consumers may have ten others."""
-    return Bench(f"{BARRIER} {attributes}", cut=cut, **options)
 
 
 def settle_all(bench: Bench, name: str, frames: list[ServerFrame], command: str = "ACK") -> None:
@@ -36,7 +32,7 @@ def send_all(bench: Bench, bodies: str) -> None:
 
 
 def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_barrier(cut: bool) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     send_all(bench, "12B3")
     bench.join("c")
     first, second = bench.messages("c")
@@ -51,7 +47,7 @@ def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_b
 @pytest.mark.parametrize("ack", ["client-individual", "client", "auto"])
 def test_A_50_in_each_ack_mode(cut: bool, ack: str) -> None:
     """With ``auto`` what is written is done."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("c", ack=ack)
     send_all(bench, "1B2C3")
     got = ""
@@ -66,7 +62,7 @@ def test_A_50_in_each_ack_mode(cut: bool, ack: str) -> None:
 def test_A_50_every_way_in_which_an_earlier_message_ends_opens_it(cut: bool) -> None:
     """Acknowledged, expired by its consumer, dead, expired, purged."""
     for way in ("ACK", "expire", "NACK", "expires", "purge"):
-        bench = with_barriers(cut, "max-cancels='1'")
+        bench = Bench(f"{BARRIER} max-cancels='1'", cut=cut)
         bench.send("1", *([f"expires:{bench.world.now_ms + 500}"] if way == "expires" else []))
         if way in ("purge", "expires"):
             send_all(bench, "B2")
@@ -88,7 +84,7 @@ def test_A_50_every_way_in_which_an_earlier_message_ends_opens_it(cut: bool) -> 
 def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
     """A NACK, a lease that ends, a lost connection: the message goes out again, and the barrier waits for that."""
     for way in ("NACK", "lease", "lose"):
-        bench = with_barriers(cut, "lease-period='1s'" if way == "lease" else "")
+        bench = Bench(f"{BARRIER} lease-period='1s'" if way == "lease" else BARRIER, cut=cut)
         bench.join("one")
         send_all(bench, "1B2")
         (frame,) = bench.messages("one")
@@ -108,7 +104,7 @@ def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
 
 
 def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
-    bench = with_barriers(cut, settings="<redelivery-delay>1000</redelivery-delay>")
+    bench = Bench(BARRIER, cut=cut, settings="<redelivery-delay>1000</redelivery-delay>")
     bench.join("c")
     send_all(bench, "1B2")
     (frame,) = bench.messages("c")
@@ -124,7 +120,7 @@ def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
 
 def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> None:
     """And one that came behind the barrier comes to its place there, however early it is due."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("c")
     bench.send("early", "AMQ_SCHEDULED_DELAY:1000")
     send_all(bench, "1B")
@@ -143,7 +139,7 @@ def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> Non
 
 def test_A_50_a_scheduled_barrier_holds_what_comes_behind_it(cut: bool) -> None:
     """It has its place from when it comes, as every message here."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("c")
     bench.send("1")
     bench.send("B", IS_BARRIER, "AMQ_SCHEDULED_DELAY:1000")
@@ -159,7 +155,7 @@ def test_A_50_a_scheduled_barrier_holds_what_comes_behind_it(cut: bool) -> None:
 
 def test_A_50_one_barrier_behind_the_other(cut: bool) -> None:
     """They follow each other at once."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     send_all(bench, "BCBC1B")
     bench.join("c")
     frames = bench.messages("c")
@@ -171,7 +167,7 @@ def test_A_50_one_barrier_behind_the_other(cut: bool) -> None:
 
 def test_A_50_it_is_arrival_that_counts(cut: bool) -> None:
     """Whatever the priority: such a queue is strictly FIFO."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.send("1", "priority:0")
     bench.send("2", "priority:9")
     bench.send("B", IS_BARRIER, "priority:9")
@@ -184,7 +180,7 @@ def test_A_50_it_is_arrival_that_counts(cut: bool) -> None:
 
 
 def test_A_50_consumers_that_choose_are_held_as_well(cut: bool) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     send_all(bench, "1B")
     bench.send("2", "t:x")
     bench.join("chooser", "selector:t = 'x' OR kind = 'barrier'")
@@ -196,7 +192,7 @@ def test_A_50_consumers_that_choose_are_held_as_well(cut: bool) -> None:
 
 
 def test_A_50_expired_barriers_hold_nothing(cut: bool) -> None:
-    bench = with_barriers(cut, settings=EXPIRES, more=OVER)
+    bench = Bench(BARRIER, cut=cut, settings=EXPIRES, more=OVER)
     bench.send("B", IS_BARRIER, f"expires:{bench.world.now_ms + 500}")
     send_all(bench, "1")
     bench.world.advance(500)
@@ -207,7 +203,7 @@ def test_A_50_expired_barriers_hold_nothing(cut: bool) -> None:
 
 def test_A_51_it_goes_to_every_consumer(cut: bool) -> None:
     """Whatever they hold, without an acknowledgement, and it is gone at once."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     for name in ("c1", "c2", "c3"):
         bench.join(name)
     send_all(bench, "B")
@@ -220,14 +216,14 @@ def test_A_51_it_goes_to_every_consumer(cut: bool) -> None:
 
 @pytest.mark.parametrize("window", ["consumer-window-size:0", "consumer-window-size:1", "max-backlog:1"])
 def test_A_51_it_takes_nothing_of_window_and_backlog(cut: bool, window: str) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.subscribe("c", window)
     send_all(bench, "BB12")
     assert bench.got("c") == ["B", "B", "1"]
 
 
 def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
-    bench = with_barriers(cut, "lease-period='1s'")
+    bench = Bench(f"{BARRIER} lease-period='1s'", cut=cut)
     bench.join("c")
     send_all(bench, "B1")
     barrier, other = bench.messages("c")
@@ -238,7 +234,7 @@ def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
 
 
 def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> None:
-    bench = with_barriers(cut, "lease-period='1s'")
+    bench = Bench(f"{BARRIER} lease-period='1s'", cut=cut)
     bench.join("heads", "headers-only:true")
     send_all(bench, "B1")
     barrier, other = bench.messages("heads")
@@ -247,7 +243,7 @@ def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> 
 
 
 def test_A_51_who_does_not_want_it_waits_all_the_same(cut: bool) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("other", "selector:kind IS NULL")
     bench.join("all")
     send_all(bench, "1B")
@@ -261,7 +257,7 @@ def test_A_51_who_does_not_want_it_waits_all_the_same(cut: bool) -> None:
 
 def test_A_51_it_waits_for_somebody_who_wants_it(cut: bool) -> None:
     """Nobody there, or nobody who wants it: it stays, and so does what is behind it."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     send_all(bench, "B1")
     bench.world.advance(60_000)
     assert bench.count() == 2
@@ -273,7 +269,7 @@ def test_A_51_it_waits_for_somebody_who_wants_it(cut: bool) -> None:
 
 
 def test_A_51_no_local(cut: bool) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.subscribe("producer", FLAT, MANY, "no-local:true")
     send_all(bench, "B")
     assert (bench.frames("producer"), bench.count()) == ([], 1)
@@ -284,7 +280,7 @@ def test_A_51_no_local(cut: bool) -> None:
 def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
     """On an exclusive queue, and with a limit of live consumers, they are not served."""
     for attribute in ("exclusive='true'", "max-live-consumers='1'"):
-        bench = with_barriers(cut, attribute)
+        bench = Bench(f"{BARRIER} {attribute}", cut=cut)
         bench.join("first")
         bench.join("standby")
         send_all(bench, "B1")
@@ -293,7 +289,7 @@ def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
 
 def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
     """Others have the barrier meanwhile, and nobody gets what is behind it; other queues go on."""
-    bench = with_barriers(False, more=OVER)
+    bench = Bench(BARRIER, more=OVER)
     bench.join("slow")
     bench.join("quick")
     bench.world.client("slow").stall()
@@ -312,7 +308,7 @@ def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
 
 
 def test_A_51_a_client_that_goes_is_not_waited_for() -> None:
-    bench = with_barriers(False)
+    bench = Bench(BARRIER)
     bench.join("slow")
     bench.join("quick")
     bench.world.client("slow").stall()
@@ -356,7 +352,7 @@ def test_A_51_an_ack_of_a_barrier_is_no_error(version: str, ack: str) -> None:
     """Clients need not know which messages are barriers. In 1.2 there is nothing that an ACK could name; whoever names
     the message-id is not told off.
     """
-    bench = with_barriers(False)
+    bench = Bench(BARRIER)
     bench.client("c", version=version)
     bench.write("c", "SUBSCRIBE", "id:1", "destination:/queue/q", f"ack:{ack}", FLAT, MANY)
     send_all(bench, "B1B2")
@@ -389,7 +385,7 @@ def naming(frame: ServerFrame, version: str) -> list[str]:
 
 def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
     """A client that acknowledges everything in one go."""
-    bench = with_barriers(False)
+    bench = Bench(BARRIER)
     bench.join("c")
     send_all(bench, "BCB123")
     frames = bench.messages("c")
@@ -401,7 +397,7 @@ def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
 
 def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
     """Nothing of it is there before; then its messages are in their order."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("c")
     bench.write("producer", "BEGIN", "transaction:t")
     for body in "1B2":
@@ -417,7 +413,7 @@ def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
 
 @pytest.mark.parametrize("end", ["COMMIT", "ABORT"])
 def test_A_50_what_is_acknowledged_in_a_transaction_is_done_with_its_commit(cut: bool, end: str) -> None:
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     bench.join("c")
     send_all(bench, "1B2")
     (one,) = bench.messages("c")
@@ -430,7 +426,7 @@ def test_A_50_what_is_acknowledged_in_a_transaction_is_done_with_its_commit(cut:
 
 def test_A_65_a_browser_sees_nothing_behind_a_barrier(cut: bool) -> None:
     """Neither it nor what it holds up is available. What was behind it appears when it has gone."""
-    bench = with_barriers(cut)
+    bench = Bench(BARRIER, cut=cut)
     send_all(bench, "12B3")
     bench.subscribe("looker", "browser:true")
     assert bench.got("looker") == ["1", "2"]

@@ -15,8 +15,9 @@ import pytest
 from artemis_py.config.tables.queue_settings import FILE_BACKED_DEPTH
 from tests.kit.crash.retained import Archive
 from tests.kit.disk import SimDisk
+from tests.kit.frames import frame
 from tests.kit.life import Life
-from tests.kit.live_server import Client, LiveServer, frame
+from tests.kit.live_server import Client, LiveServer
 
 pytestmark = pytest.mark.wire
 

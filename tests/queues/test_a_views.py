@@ -24,13 +24,6 @@ def publish(bench: Bench, body: str, *headers: str, to: str = "/topic/orders.eu"
     bench.write("producer", "SEND", f"destination:{to}", *headers, body=body)
 
 
-def told(bench: Bench, name: str) -> str:
-    """The error that a client got."""
-    (frame,) = bench.frames(name)
-    assert frame.command == "ERROR", frame.text
-    return (frame.header("message") or "").replace("\\c", ":")
-
-
 # ---- what comes ----------------------------------------------------------------------------------
 
 
@@ -129,7 +122,7 @@ def test_A_10_a_view_that_refuses_refuses_for_all(cut: bool) -> None:
     bench = Bench(core=core, cut=cut)
     publish(bench, "a")
     publish(bench, "b", "receipt:1")
-    assert "small" in told(bench, "producer")
+    assert "small" in (bench.error("producer").header("message") or "")
     assert (bench.count("work"), bench.count("small")) == (1, 1)
 
 
@@ -217,7 +210,7 @@ def test_A_14_a_message_sent_to_the_queue_belongs_to_the_target(cut: bool) -> No
     accounts = {name: address.account.message_count for name, address in bench.world.broker.addresses.items()}
     assert accounts == {"orders.eu": 4, "work": 0}
     publish(bench, "e", "receipt:1", to="/queue/work")
-    assert "orders.eu is full" in told(bench, "producer")
+    assert "orders.eu is full" in (bench.error("producer").header("message") or "")
 
 
 def test_A_14_copies_for_the_queue_are_published_on_its_target(cut: bool) -> None:
@@ -275,10 +268,10 @@ def test_A_14_the_address_of_a_view_is_nobody_else_s(cut: bool) -> None:
     """Another queue there would get nothing, and its consumer would wait for ever."""
     bench = Bench(core=addresses(view()), cut=cut)
     bench.write("c", "SUBSCRIBE", "id:1", "destination:/topic/work")
-    refused = "Address work belongs to the view work: another queue on it would get nothing"
-    assert told(bench, "c").startswith(refused)
+    refused = "Address work belongs to the view work\\c another queue on it would get nothing"
+    assert refused in (bench.error("c").header("message") or "")
     bench.write("d", "SUBSCRIBE", "id:1", "destination:/queue/work::other")
-    assert told(bench, "d").startswith(refused)
+    assert refused in (bench.error("d").header("message") or "")
     assert list(bench.world.broker.queues) == ["work"]
 
 

@@ -13,11 +13,6 @@ SHARED = "group-type='SHARED_GROUPS'"
 SOME = "consumer-window-size:-1"
 
 
-def group(name: str) -> str:
-    """The usual header."""
-    return f"JMSXGroupID:{name}"
-
-
 def two_readers(bench: Bench, *headers: str) -> None:
     """Consumers c1 and c2, one message at a time unless the headers say more."""
     for name in ("c1", "c2"):
@@ -44,8 +39,8 @@ def test_Q_20_the_queue_groups_not_the_message(cut: bool) -> None:
 def test_Q_21_one_group_is_never_with_two_consumers(cut: bool) -> None:
     bench = Bench(STICKY, cut=cut)
     two_readers(bench)
-    bench.send("add", group("cart"))
-    bench.send("remove", group("cart"))
+    bench.send("add", "JMSXGroupID:cart")
+    bench.send("remove", "JMSXGroupID:cart")
     (add,) = bench.messages("c1")
     assert (add.body, bench.got("c2")) == (b"add", [])
     bench.settle("c1", add)
@@ -64,7 +59,7 @@ def test_Q_23_a_header_of_ones_own(cut: bool) -> None:
     bench = Bench("group-key='cart'", cut=cut)
     two_readers(bench, SOME)
     for body, cart in (("a", 1), ("b", 1), ("c", 2), ("d", 2)):
-        bench.send(body, f"cart:{cart}", group(body))
+        bench.send(body, f"cart:{cart}", f"JMSXGroupID:{body}")
     assert (bench.got("c1"), bench.got("c2")) == (["a", "b"], ["c", "d"])
 
 
@@ -82,7 +77,7 @@ def test_Q_24_sticky_for_the_life_of_the_consumer(cut: bool) -> None:
     assert bench.got("c2") == []
     bench.settle("c1", three)
     assert bench.one_by_one("c1") == ["ONE2"]
-    bench.send("ONE3", group("ONE"))
+    bench.send("ONE3", "JMSXGroupID:ONE")
     assert (bench.got("c2"), bench.got("c1")) == ([], ["ONE3"])
 
 
@@ -113,7 +108,7 @@ def test_Q_25_a_shared_group_goes_on_at_its_consumer_while_that_has_room() -> No
 def test_Q_26_no_group_sticky(cut: bool) -> None:
     bench = Bench(STICKY, cut=cut)
     two_readers(bench)
-    bench.send("grouped", group("A"))
+    bench.send("grouped", "JMSXGroupID:A")
     bench.send("plain")
     assert (bench.got("c1"), bench.got("c2")) == (["grouped"], ["plain"])
 
@@ -142,8 +137,8 @@ def test_Q_28_Q_80_the_name_of_the_fallback_group(attributes: str, settings: str
     bench = Bench(attributes, settings=settings)
     two_readers(bench)
     bench.send("none")
-    bench.send("named", group(name))
-    bench.send("another", group(name + "-not"))
+    bench.send("named", f"JMSXGroupID:{name}")
+    bench.send("another", f"JMSXGroupID:{name}-not")
     assert (bench.got("c1"), bench.got("c2")) == (["none"], ["another"])
 
 
@@ -215,7 +210,7 @@ def test_Q_33_ids_are_compared_as_texts() -> None:
     bench = Bench()
     two_readers(bench, SOME)
     for body, name in (("a", "1"), ("b", "01"), ("c", "1"), ("d", "01")):
-        bench.send(body, group(name))
+        bench.send(body, f"JMSXGroupID:{name}")
     assert (bench.got("c1"), bench.got("c2")) == (["a", "c"], ["b", "d"])
 
 
@@ -223,7 +218,7 @@ def test_Q_34_a_thousand_ids_that_nobody_declared() -> None:
     bench = Bench()
     two_readers(bench, SOME)
     for number in range(2000):
-        bench.send(str(number), group(f"g{number % 1000}"))
+        bench.send(str(number), f"JMSXGroupID:g{number % 1000}")
     first, second = bench.got("c1"), bench.got("c2")
     assert sorted(first + second, key=int) == [str(number) for number in range(2000)]
     assert {int(body) % 1000 for body in first}.isdisjoint({int(body) % 1000 for body in second})
@@ -272,10 +267,10 @@ def test_runtime_2_3_closing_a_group(header: str, cut: bool) -> None:
     """The message with -1 goes to the group's consumer, the next one to anybody."""
     bench = Bench(cut=cut)
     two_readers(bench, SOME)
-    bench.send("first", group("g"), f"{header}:1")
-    bench.send("last", group("g"), f"{header}:-1")
-    bench.send("next", group("g"))
-    bench.send("more", group("g"))
+    bench.send("first", "JMSXGroupID:g", f"{header}:1")
+    bench.send("last", "JMSXGroupID:g", f"{header}:-1")
+    bench.send("next", "JMSXGroupID:g")
+    bench.send("more", "JMSXGroupID:g")
     assert (bench.got("c1"), bench.got("c2")) == (["first", "last"], ["next", "more"])
 
 
@@ -291,7 +286,7 @@ def test_runtime_2_17_6_rebalance() -> None:
         assert (bench.got("c1"), bench.got("c2")) == (["gA1", "gC1"], ["gB1"])
         bench.subscribe("c3", SOME)
         for name in ("gA", "gB", "gC"):
-            bench.send(f"{name}2", group(name))
+            bench.send(f"{name}2", f"JMSXGroupID:{name}")
         assert sorted(bench.got(name) for name in ("c1", "c2", "c3")) == sorted(expected), attributes
 
 
@@ -302,7 +297,7 @@ def test_runtime_2_17_6_rebalance_waits_for_what_is_in_delivery(cut: bool) -> No
     send_all(bench, ["a", "b"])
     (first,), (second,) = bench.messages("c1"), bench.messages("c2")
     bench.subscribe("c3", SOME)
-    bench.send("a2", group("a"))
+    bench.send("a2", "JMSXGroupID:a")
     bench.send("plain")
     bench.settle("c1", first)
     assert [bench.got(name) for name in ("c1", "c2", "c3")] == [[], [], []]
@@ -345,7 +340,7 @@ def test_order_in_a_group_over_a_redelivery_delay(attributes: str, cut: bool) ->
     bench.settle("c1", first, "NACK")
     bench.settle("c2", other)
     assert (bench.got("c1"), bench.got("c2")) == ([], [])
-    bench.send("i1", group("i"))
+    bench.send("i1", "JMSXGroupID:i")
     assert sorted(bench.got("c1") + bench.got("c2")) == ["i1"]
     bench.lose("c1")
     bench.lose("c2")
@@ -387,10 +382,10 @@ def test_groups_follow_the_order_of_the_queue() -> None:
     """Row 3.8: priority inside a group, too; also for what was passed over while the group was blocked."""
     bench = Bench("priority-levels='10'")
     two_readers(bench)
-    bench.send("g-now", group("g"))
+    bench.send("g-now", "JMSXGroupID:g")
     (held,) = bench.messages("c1")
     for body, priority, name in (("g-low", 1, "g"), ("h", 5, "h"), ("g-high", 9, "g")):
-        bench.send(body, f"priority:{priority}", group(name))
+        bench.send(body, f"priority:{priority}", f"JMSXGroupID:{name}")
     bench.settle("c1", held)
     assert bench.got("c2") == ["h"]
     assert bench.one_by_one("c1") == ["g-high", "g-low"]
@@ -399,10 +394,10 @@ def test_groups_follow_the_order_of_the_queue() -> None:
 def test_sorted_groups() -> None:
     bench = Bench("sort-key='k'")
     two_readers(bench)
-    bench.send("g-now", group("g"), "k:m")
+    bench.send("g-now", "JMSXGroupID:g", "k:m")
     (held,) = bench.messages("c1")
     for body, key, name in (("g-z", "z", "g"), ("h", "p", "h"), ("g-a", "a", "g")):
-        bench.send(body, f"k:{key}", group(name))
+        bench.send(body, f"k:{key}", f"JMSXGroupID:{name}")
     bench.settle("c1", held)
     assert bench.got("c2") == ["h"]
     assert bench.one_by_one("c1") == ["g-a", "g-z"]
@@ -413,9 +408,9 @@ def test_a_selector_keeps_what_its_group_may_not_have() -> None:
     bench = Bench()
     bench.subscribe("c1", SOME, "selector:color = 'red'")
     bench.subscribe("c2", SOME)
-    bench.send("red", group("g"), "color:red")
+    bench.send("red", "JMSXGroupID:g", "color:red")
     assert bench.got("c1") == ["red"]
-    bench.send("blue", group("g"), "color:blue")
+    bench.send("blue", "JMSXGroupID:g", "color:blue")
     bench.send("plain", "color:blue")
     assert (bench.got("c1"), bench.got("c2")) == ([], ["plain"])
     bench.leave("c1")
@@ -426,10 +421,10 @@ def test_ack_auto_consumers_have_groups() -> None:
     """Also the first one, which was alone and got its messages without queueing."""
     bench = Bench()
     bench.subscribe("c1", ack="auto")
-    bench.send("g1", group("g"))
+    bench.send("g1", "JMSXGroupID:g")
     bench.subscribe("c2", ack="auto")
     for body in ("g2", "g3"):
-        bench.send(body, group("g"))
+        bench.send(body, "JMSXGroupID:g")
     assert (bench.got("c1"), bench.got("c2")) == (["g1", "g2", "g3"], [])
 
 
@@ -446,10 +441,10 @@ def test_a_ring_takes_from_blocked_groups() -> None:
 def test_last_values_in_blocked_groups() -> None:
     bench = Bench("queue-type='lvq' last-value-key='k'")
     two_readers(bench)
-    bench.send("first", group("g"), "k:0")
+    bench.send("first", "JMSXGroupID:g", "k:0")
     (held,) = bench.messages("c1")
     for body, key in (("a1", "a"), ("b1", "b"), ("a2", "a")):
-        bench.send(body, group("g"), f"k:{key}")
+        bench.send(body, "JMSXGroupID:g", f"k:{key}")
     bench.settle("c1", held)
     assert (bench.one_by_one("c1"), bench.got("c2")) == (["b1", "a2"], [])
 
@@ -458,9 +453,9 @@ def test_expiry_in_a_blocked_group() -> None:
     bench = Bench()
     two_readers(bench)
     now_ms = bench.world.now_ms
-    bench.send("g1", group("g"))
-    bench.send("g2", group("g"), f"expires:{now_ms + 500}")
-    bench.send("g3", group("g"))
+    bench.send("g1", "JMSXGroupID:g")
+    bench.send("g2", "JMSXGroupID:g", f"expires:{now_ms + 500}")
+    bench.send("g3", "JMSXGroupID:g")
     (held,) = bench.messages("c1")
     bench.world.advance(1000)
     bench.settle("c1", held)

@@ -63,7 +63,7 @@ class FillWorld(CrashWorld):
         life.drain()
         if life.broker.registry.unfilled or any(queue.filling for queue in life.broker.queues.values()):
             life.advance(1000)
-            client = life.connect().greet()
+            client = life.client().greet()
             for name in (*TAKEN, "values"):  # a consumer for each queue that waits for room
                 queue = life.broker.queues[name]
                 client.frame("SUBSCRIBE", f"id:{name}", f"destination:{queue.address.name}::{name}", "ack:auto")
@@ -78,9 +78,9 @@ class FillWorld(CrashWorld):
 
     def _step(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         rng = self.rng
-        clients = [client for client in life.clients if not client.is_closed]
+        clients = [client for client in life.clients.values() if not client.is_closed]
         if not clients or rng.random() < 0.1:
-            clients.append(life.connect().greet())
+            clients.append(life.client().greet())
         move = rng.random()
         if move < 0.6:
             self._publish(rng.choice(clients))

@@ -17,6 +17,7 @@ from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.journal.extent import ExtentFiles, JournalExtent
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import LossError, recover
+from artemis_py.version import IS_COMPILED
 from tests.kit.crash.damaged import FILE_BYTES, Made, found_in, judge, make, published_by
 from tests.kit.crash.prepared import (
     QUEUE_ID,
@@ -30,7 +31,8 @@ from tests.kit.crash.prepared import (
 )
 from tests.kit.disk import File, SimDisk
 
-STRIDE = 13
+STRIDE = 39 if IS_COMPILED else 13
+"""One of so many bytes, others in each run; of compiled modules, which have the same logic, a third of them."""
 MASKS = (0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xFF)
 
 
@@ -62,7 +64,7 @@ def _flip_each(made: Made, offsets: range, masks: tuple[int, ...]) -> int:
 def test_a_byte_that_is_wrong_costs_the_record_that_it_is_in(made: Made, rng: random.Random) -> None:
     start = rng.randrange(STRIDE)
     count = _flip_each(made, range(start, STRIDE, STRIDE), (rng.choice(MASKS[:-1]), 0xFF))
-    assert count > 500
+    assert count > 6500 // STRIDE
 
 
 @pytest.mark.slow
@@ -276,11 +278,10 @@ def test_a_spare_with_something_in_it_is_not_used(made: Made) -> None:
         assert "spare-000000009.log" not in disk.names()
 
 
-def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
-    """A journal that tells of two pages, told once more when its first file went; and of each how much is left."""
-    disk, journal, committer = begin(JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
-    pages = [Page(1, 1, 1), Page(1, 2, 4)]
-    for page in pages:
+def test_no_byte_of_the_journal_costs_a_page(rng: random.Random) -> None:
+    """It tells of two pages, and told of them once more when its first file went."""
+    whole, journal, committer = begin(JournalSettings(file_bytes=FILE_BYTES, compact_files_min=0))
+    for page in (Page(1, 1, 1), Page(1, 2, 4)):
         journal.records.page_opened(page, "q")
         for count in (1, 2, 3):
             page.count, page.size_bytes, page.durable = count, 100 * count, {QUEUE_ID: PageShare(count, 50 * count)}
@@ -291,17 +292,12 @@ def _with_pages() -> tuple[SimDisk, list[tuple[int, int]]]:
         commit(journal, committer)
     journal.finish()
     committer.stop()
-    return disk, [(page.number, 3) for page in pages]
-
-
-def test_no_byte_of_the_journal_costs_a_page(rng: random.Random) -> None:
-    whole, wanted = _with_pages()
     for name in [name for name in whole.names() if segment_number(name) is not None]:
         for offset in range(rng.randrange(3), len(whole.read(name)), 3):
             disk = SimDisk(random.Random(1))
             disk.files = {other: File(bytearray(whole.read(other))) for other in whole.names()}
             flip(disk, name, offset)
             pages = recover(disk).index.pages
-            left = sorted((page.number, pages.left(page)) for page in pages.pages())
-            assert [number for number, _ in left] == [number for number, _ in wanted], f"{name} at byte {offset}"
-            assert sum(count for _, count in left) >= 5, f"{name} at byte {offset}: more than one record told is gone"
+            left = {page.number: pages.left(page) for page in pages.pages()}
+            assert sorted(left) == [1, 2], f"{name} at byte {offset}"
+            assert sum(left.values()) >= 5, f"{name} at byte {offset}: more than one record told is gone"

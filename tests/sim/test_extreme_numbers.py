@@ -46,7 +46,7 @@ class Run(World):
         self.write("producer", "COMMIT", "transaction:t")
         self.clients["consumer"].drop()
         self.drain()
-        self.life.connect().send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,1000\n\n\0")
+        self.life.client().send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,1000\n\n\0")
         self.drain()
         self.advance(60_000)
 
@@ -175,7 +175,7 @@ def test_a_number_of_a_client(number: str) -> None:
         assert not errors or header in errors[0].text or header == "content-length", errors[0].text
         run.clients[header].drop()
     for beats in (f"{number},{number}", f"{number},0"):
-        client = run.life.connect()
+        client = run.life.client()
         client.send(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:{beats}\n\n\0".encode())
         run.drain()
         client.drop()

@@ -73,7 +73,7 @@ def test_a_broker_gives_out_nothing_after_a_fault(kind: str) -> None:
     disk = SimDisk(random.Random(1))
     settings = JournalSettings(file_bytes=4096, compact_files_min=0)
     life = Incarnation(CONFIGURATION, SimStore(disk, settings), Projection(DUPLICATE_IDS_KEPT), 1000)
-    client = life.connect()
+    client = life.client()
     client.send(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/work\nack:client\n\n\0")
     life.drain()

@@ -95,7 +95,7 @@ def test_a_deleted_file_that_comes_back_brings_back_nothing() -> None:
 def test_a_duplicate_id_survives_only_with_its_message() -> None:
     """Else the sender, who got no receipt and sends again, is told "seen already", and the message is nowhere."""
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     life.base, life.records.operations = life.projection(), []
     frame = b"SEND\ndestination:/queue/work\npersistent:true\n_AMQ_DUPL_ID:%d\n\nbody\0"
     life.together = True
@@ -112,7 +112,7 @@ def test_a_duplicate_id_survives_only_with_its_message() -> None:
 def test_a_message_dies_only_together_with_its_copy(fate: str) -> None:
     """Else a crash in the middle of a batch leaves a receipted message neither on its queue nor on the other one."""
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     if fate == "dead":
         client.send(b"SEND\ndestination:/queue/ring\npersistent:true\n\nbody\0")
         client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/ring\nack:client-individual\n\n\0")
@@ -140,7 +140,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
     disk = SimDisk(random.Random(1))
     base = Projection(DUPLICATE_IDS_KEPT)
     life = Incarnation(PAGING, SimStore(disk, replace(SETTINGS, retains=True)), base, 1000)
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     frame = b"SEND\ndestination:/queue/work\npersistent:true\nfrom:x\n\nbody\0"
     client.send(5 * frame)
     life.drain()
@@ -172,7 +172,7 @@ def _nack(client: Client, attempt: int) -> None:
 def test_a_receipt_waits_for_the_copy_that_a_divert_makes() -> None:
     """An exclusive divert stores only the copy: before that is durable, nothing is promised."""
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     life.drain()
     _occupy(life)
     client.send(b"SEND\ndestination:/queue/via\npersistent:true\nreceipt:1\n\nbody\0")
@@ -184,7 +184,7 @@ def test_a_receipt_waits_for_the_copy_that_a_divert_makes() -> None:
 def test_a_commit_stores_although_its_queue_was_deleted_meanwhile() -> None:
     """An auto-created queue that nobody uses goes while a transaction holds a message for it: COMMIT makes it anew."""
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     client.send(b"BEGIN\ntransaction:t\n\n\0")
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/auto.one\n\n\0")
     client.send(b"SEND\ndestination:/queue/auto.one\npersistent:true\ntransaction:t\n\nbody\0")
@@ -204,7 +204,7 @@ def test_queue_numbers_are_not_given_again() -> None:
     after a restart would find it.
     """
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/news\nack:client\ndurable-subscription-name:d\n\n\0")
     client.send(b"SEND\ndestination:/topic/news\npersistent:true\n\nbody\0")
     life.drain()
@@ -216,7 +216,7 @@ def test_queue_numbers_are_not_given_again() -> None:
     for _ in range(2):
         disk.crash()
         life = _life(disk)
-        client = life.connect().greet("client-id:x")
+        client = life.client().greet("client-id:x")
         client.send(b"SUBSCRIBE\nid:1\ndestination:/topic/news\nack:client\ndurable-subscription-name:d\n\n\0")
         life.drain()
         assert [frame.command for frame in client.collect()] == []
@@ -327,7 +327,7 @@ def test_a_journal_with_more_bindings_than_a_file_comes_to_rest() -> None:
 def test_a_repeated_message_is_confirmed_no_sooner_than_the_first() -> None:
     """The sender lost its connection and sends again; what it is told rests on the first record, not durable yet."""
     life = _life()
-    clients = [life.connect().greet(f"client-id:{name}") for name in "ab"]
+    clients = [life.client().greet(f"client-id:{name}") for name in "ab"]
     life.drain()
     _occupy(life)
     for number, client in enumerate(clients):
@@ -341,7 +341,7 @@ def test_a_repeated_message_is_confirmed_no_sooner_than_the_first() -> None:
 def test_a_repeated_commit_is_confirmed_no_sooner_than_the_first() -> None:
     """A task that was started twice: the second must not report what a crash could still undo."""
     life = _life()
-    clients = [life.connect().greet(f"client-id:{name}") for name in "ab"]
+    clients = [life.client().greet(f"client-id:{name}") for name in "ab"]
     life.drain()
     _occupy(life)
     for number, client in enumerate(clients):
@@ -354,7 +354,7 @@ def test_a_repeated_commit_is_confirmed_no_sooner_than_the_first() -> None:
 def test_a_commit_s_id_survives_only_with_its_messages() -> None:
     """And its messages only with the id, else the transaction is doubled when its client repeats it."""
     life = _life()
-    client = life.connect().greet("client-id:x")
+    client = life.client().greet("client-id:x")
     life.base, life.records.operations = life.projection(), []
     client.send(_COMMIT % 0)
     life.drain()
@@ -373,7 +373,7 @@ def test_a_commit_s_id_survives_only_with_its_messages() -> None:
 def test_a_durable_subscription_is_confirmed_when_it_is_durable() -> None:
     """Also to the second connection that uses it, for which nothing is written."""
     life = _life()
-    clients = [life.connect().greet("client-id:a") for _ in range(2)]
+    clients = [life.client().greet("client-id:a") for _ in range(2)]
     life.drain()
     _occupy(life)
     subscribe = b"SUBSCRIBE\nid:1\ndestination:/topic/news\ndurable-subscription-name:d\nreceipt:1\n\n\0"

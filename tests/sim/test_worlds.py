@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from itertools import count
 
 import pytest
 
+from artemis_py.version import IS_COMPILED
 from tests.kit.crash.projection import Projection
 from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld, Report
 from tests.kit.selection import share_of
@@ -16,6 +18,8 @@ SHORT_WORLDS = share_of(200)
 LONG_WORLDS = share_of(20)
 LONG_WORLDS_MAX = 200
 SOAK_WORLDS = 4000
+STRIDE = 4 if IS_COMPILED else 1
+"""Of compiled modules one of so many boundaries, others in each run."""
 LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 
 
@@ -46,23 +50,29 @@ def _saw_enough(reports: list[Report]) -> bool:
     )
 
 
-def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
-    """Few seeds see a little of something only: then more worlds follow, until all was seen."""
+def _run_until(is_enough: Callable[[list[Report]], bool], rng: random.Random, *, large: bool = False) -> list[Report]:
+    """Runs long worlds. Few seeds see a little of something only: then more worlds follow, until all was seen."""
     first = rng.getrandbits(32)
-    reports = [_run(seed, lives=6, steps=300) for seed in range(first, first + LONG_WORLDS)]
+    reports = [_run(seed, lives=6, steps=300, large=large) for seed in range(first, first + LONG_WORLDS)]
     for seed in range(first + LONG_WORLDS, first + LONG_WORLDS_MAX):
-        if _saw_enough(reports):
+        if is_enough(reports):
             break
-        reports.append(_run(seed, lives=6, steps=300))
-    assert _saw_enough(reports)
+        reports.append(_run(seed, lives=6, steps=300, large=large))
+    assert is_enough(reports)
+    return reports
+
+
+def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
+    reports = _run_until(_saw_enough, rng)
     assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 
 def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
-    first = rng.getrandbits(32)
-    reports = [_run(seed, lives=6, steps=300, large=True) for seed in range(first, first + LONG_WORLDS)]
-    assert sum(report.promises for report in reports) > 50 * LONG_WORLDS
-    assert sum(report.large_bodies for report in reports) > 20 * LONG_WORLDS
+    def saw_enough(reports: list[Report]) -> bool:
+        promises, bodies = sum(one.promises for one in reports), sum(one.large_bodies for one in reports)
+        return promises > 50 * LONG_WORLDS and bodies > 20 * LONG_WORLDS
+
+    _run_until(saw_enough, rng, large=True)
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
@@ -70,7 +80,7 @@ def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
 def test_every_boundary_between_disk_operations(rng: random.Random, place: int, large: bool) -> None:
     """The same life dies at its first, second, third... disk operation, and lives on after each."""
     seed = rng.getrandbits(32) + place
-    for cut_after in count(1):
+    for cut_after in count(rng.randrange(STRIDE) + 1, STRIDE):
         world = CrashWorld(seed, steps=80, large=large)
         try:
             left = world.live(world.open(), Projection(DUPLICATE_IDS_KEPT), cut_after=cut_after)

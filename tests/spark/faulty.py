@@ -18,7 +18,7 @@ from artemis_py.spark.write.transactions import Confirmed, Transaction, Transact
 STEPS: Final = {
     "before BEGIN": b"BEGIN",
     "after BEGIN": b"SEND",
-    "after some SENDs": b"middle",
+    "after some SENDs": b"row-0015",
     "before COMMIT": b"COMMIT",
     "after COMMIT": b"",
 }

@@ -8,6 +8,7 @@ stands for ``python -m MODULE …``: it hands over its descriptors and waits.
 
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -35,9 +36,10 @@ _ASKED_MAX = 1 << 20
 
 
 def stand_in(place: str, arguments: list[str]) -> int:
-    """Returns the exit code of the forked process. Where this one is killed, that one is ended."""
+    """Returns the exit code of the forked process. Where this one gets SIGTERM or SIGKILL, that one does."""
     asked = json.dumps({"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}).encode()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        signal.signal(signal.SIGTERM, lambda *_: server.send(b"SIGTERM"))
         server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _ASKED_MAX)
         server.connect(place)
         socket.send_fds(server, [asked], [0, 1, 2])
@@ -51,7 +53,6 @@ def serve(place: str) -> None:
     import gc
     import importlib
     import select
-    import signal
 
     for name in IMPORTED:
         importlib.import_module(name)
@@ -79,7 +80,6 @@ def serve(place: str) -> None:
 def guard(client: socket.socket) -> None:
     """Forks the process, tells its exit code, and ends it with the one that it stands for. Returns in both."""
     import select
-    import signal
 
     text, descriptors, _, _ = socket.recv_fds(client, _ASKED_MAX, 3)
     asked = json.loads(text)
@@ -90,13 +90,12 @@ def guard(client: socket.socket) -> None:
         return
     for number in descriptors:
         os.close(number)
-    ended = os.pidfd_open(process_id)
-    ready, _, _ = select.select([client.fileno(), ended], [], [])
-    is_alone = client.fileno() in ready
-    if is_alone:
-        os.kill(process_id, signal.SIGTERM)
+    ended, has_client = os.pidfd_open(process_id), True
+    while ended not in select.select([ended, client.fileno()] if has_client else [ended], [], [])[0]:
+        has_client = bool(client.recv(16))  # nothing: it was killed
+        os.kill(process_id, signal.SIGTERM if has_client else signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
-    if not is_alone:
+    if has_client:
         client.send(b"%d" % (code & 255))
 
 

@@ -13,13 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.message import Message
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
+
+from tests.kit.web_server import Handler
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 OBJECTS: Final[dict[str, bytes]] = {}
@@ -96,7 +98,7 @@ def listed(bucket: str, query: Mapping[str, str]) -> str:
     return f"<ListBucketResult>{count}{''.join(found)}</ListBucketResult>"
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Answers(Handler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -115,9 +117,6 @@ class _Answers(BaseHTTPRequestHandler):
             self.wfile.write(told)
 
     do_HEAD = do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
 
 
 @contextmanager

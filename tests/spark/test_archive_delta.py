@@ -21,7 +21,7 @@ from artemis_py.spark.jobs import delta
 from artemis_py.spark.jobs.archive import archive_at
 from artemis_py.spark.jobs.archive_delta import DeltaArchive, ObjectFiles, Written
 from artemis_py.spark.jobs.archive_files import Files
-from artemis_py.spark.jobs.delta import DeltaPlace
+from artemis_py.spark.jobs.delta import DeltaPlace, File
 from artemis_py.spark.jobs.source import JobError
 from tests.kit.process import for_the_module
 from tests.spark.mortal import Killed, Life
@@ -135,6 +135,24 @@ def test_a_store_that_does_not_answer_is_named(store: dict[str, str]) -> None:
     ]  # fmt: skip
     for ask in asked:
         with pytest.raises(JobError, match=rf"\As3://bucket/away.*: .*:{port}/.*\. Look whether the store answers"):
+            ask()
+
+
+def test_a_store_that_ends_after_a_table_was_opened_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """deltalake reads more of a table's log when it is asked for more."""
+    with object_store() as options:
+        table = DeltaPlace("s3://bucket/gone/messages", {**options, "max_retries": "0"})
+        table.create(SCHEMA, PARTITIONS, {})
+        opened = table.open()
+    monkeypatch.setattr(DeltaPlace, "exists", lambda _table: True)
+    monkeypatch.setattr(DeltaPlace, "open", lambda _table: opened)
+    asked: list[Callable[[], Any]] = [
+        lambda: table.transaction_version("b"), lambda: table.compact("hour", "h"), table.vacuum,
+        lambda: table.commit([File("x.parquet", 1, 1, {"address": "a", "hour": "h"})], "b", 1, {}),
+        lambda: table.create(pa.schema([*SCHEMA, pa.field("more", pa.string())]), PARTITIONS, {}),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(JobError, match=r"\As3://bucket/gone.*: .*\. Look whether the store answers"):
             ask()
 
 

@@ -19,11 +19,10 @@ from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import bodies, drained, url_of
 from tests.spark.live import send_many
-from tests.spark.streams import await_progress
+from tests.spark.streams import Streams, await_progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.e2e
 
@@ -43,12 +42,12 @@ def blocks(document: str, heading: str, language: str) -> list[str]:
 class Reader:
     """Somebody who copies what the documents show, with a broker and a place of their own."""
 
-    def __init__(self, spark: SparkSession, broker: BrokerProcess, folder: Path) -> None:
-        self.spark = spark
+    def __init__(self, streams: Streams, broker: BrokerProcess) -> None:
+        self.spark = streams.spark
         self.broker = broker
-        self.queries: list[StreamingQuery] = []
-        self._folder = folder
-        secret = folder / "password"
+        self._queries = streams.queries
+        self._folder = streams.folder
+        secret = self._folder / "password"
         secret.write_text(PASSWORD)
         url = f"http://127.0.0.1:{broker.ports['http']}"
         self._places = {
@@ -70,7 +69,7 @@ class Reader:
         found: dict[str, Any] = {"spark": self.spark, **names}
         exec(f"query = {code}" if code.startswith("(") else code, found)
         if ".start()" in code:
-            self.queries.append(found["query"])
+            self._queries.append(found["query"])
         return found
 
     def own(self, code: str) -> str:
@@ -109,11 +108,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture
-def reader(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> Iterator[Reader]:
-    one = Reader(spark, broker, tmp_path)
-    yield one
-    for query in one.queries:
-        query.stop()
+def reader(streams: Streams, broker: BrokerProcess) -> Reader:
+    return Reader(streams, broker)
 
 
 def test_five_minutes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +147,7 @@ def test_ctrl_c_ends_the_stream_of_five_minutes(reader: Reader, tmp_path: Path) 
     assert "Traceback" not in (tmp_path / "said").read_text()
 
 
-def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
+def test_reading_and_streaming_and_lag(reader: Reader, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [install] = blocks("docs/pipeline.md", "## Install", "python")
     assert reader.run(install)["spark"].sparkContext is reader.spark.sparkContext
     [read] = blocks("docs/pipeline.md", "## Read", "python")
@@ -159,6 +155,9 @@ def test_reading_and_streaming(reader: Reader, tmp_path: Path) -> None:
     [stream] = blocks("docs/pipeline.md", "### Streams", "python")
     query = reader.run(stream)["query"]
     await_progress(query)
+    [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
+    reader.run(lag, query=query, artemis_py=artemis_py)
+    assert re.fullmatch(r"artemis_py 0 0 False 0\n", capsys.readouterr().out)
     reader.send("orders", 100, 3)
     eventually("rows", lambda: sum(one.numInputRows for one in query.recentProgress), lambda count: count == 3, WAIT_S)
     rows = reader.spark.read.parquet(str(tmp_path / "orders")).orderBy("offset").collect()
@@ -180,7 +179,7 @@ def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
     reader.run(lag, query=query, artemis_py=artemis_py)
 
 
-def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_sql_and_views(reader: Reader, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     reader.send("orders", 200, 3)
     statements, inserted = blocks("docs/spark-sql.md", "## Tables", "sql")
     [views] = blocks("docs/spark-sql.md", "## Tables", "python")
@@ -215,12 +214,6 @@ def test_sql_and_views_and_lag(reader: Reader, capsys: pytest.CaptureFixture[str
             "DATABASE IF EXISTS artemis CASCADE",
         ):
             reader.sql(f"DROP {one}")
-    [stream] = blocks("docs/pipeline.md", "### Streams", "python")
-    query = reader.run(stream)["query"]
-    await_progress(query)
-    [lag] = blocks("docs/pipeline.md", "#### Lag", "python")
-    reader.run(lag, query=query, artemis_py=artemis_py)
-    assert re.fullmatch(r"artemis_py 0 0 False 0\n", capsys.readouterr().out)
 
 
 def test_writing(reader: Reader, tmp_path: Path) -> None:

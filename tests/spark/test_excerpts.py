@@ -97,7 +97,7 @@ FILTERS: list[tuple[Filter, ...]] = [
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("busy")
     story = Busy(folder / "journal", RetentionSettings(folder / "retained", None, None))
-    story.generate(random.Random(11), 120)
+    story.generate(random.Random(11), 60)
     return folder
 
 
@@ -123,7 +123,7 @@ def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pyte
     for gap in (0, 300, 1 << 16):
         monkeypatch.setattr(pieces, "_GAP_BYTES", gap)
         assert [rows(busy, *filters) for filters in FILTERS] == wanted
-    assert made > 100
+    assert made > 50
     for number in (20, 60, 61):
         of_one = [row for row in events if row["messageId"] == number]
         assert rows(busy, EqualTo(("messageId",), number), table="events") == of_one
@@ -138,7 +138,7 @@ def test_a_survey_says_what_is_in_the_segment(busy: Path) -> None:
     for folder in (busy / "journal", busy / "retained"):
         survey(folder)
     files = log_files([busy / "journal", busy / "retained"])
-    assert len(files) > 20
+    assert len(files) > 10
     for file in files:
         fields = decode_index(file.path.with_name(index_name(file.path.name)).read_bytes())
         data = file.path.read_bytes()[: fields["bytes"]]
@@ -224,7 +224,8 @@ def test_a_message_is_looked_for_where_it_can_be(tmp_path: Path) -> None:
         assert reader_of(tmp_path, EqualTo(("messageId",), 2001), table=table).partitions() == []
 
 
-def test_any_byte_beside_a_segment_that_is_wrong_changes_no_answer(tmp_path: Path) -> None:
+def test_any_byte_beside_a_segment_that_is_wrong_changes_no_answer(tmp_path: Path, rng: random.Random) -> None:
+    """Of three neighbours one, by the seed: all of them have a checksum."""
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     for step in range(4):
@@ -238,7 +239,7 @@ def test_any_byte_beside_a_segment_that_is_wrong_changes_no_answer(tmp_path: Pat
     for beside in (places_name(segment.name), index_name(segment.name)):
         path = tmp_path / beside
         good = path.read_bytes()
-        for offset in range(len(good)):
+        for offset in range(rng.randrange(3), len(good), 3):
             changed = bytearray(good)
             changed[offset] ^= 0x80 if offset % 2 else 0x01
             path.write_bytes(changed)

@@ -7,19 +7,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
 from artemis_py.spark.jobs.source import TIME_COLUMNS, LogTables
+from artemis_py.spark.tables.schema import TABLES
 from tests.kit.client import connected
 from tests.kit.process import eventually
 from tests.spark.live import live_broker
+from tests.spark.readers import Row, rows_read
 from tests.spark.traffic_tables import rows_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.e2e
 
@@ -81,22 +82,15 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Odd]:
 
 
 @pytest.fixture(scope="module")
-def tables(spark: SparkSession, odd: Odd) -> dict[str, list[Row]]:
+def tables(odd: Odd) -> dict[str, list[Row]]:
     """The rows of its log, which are the same by url and from directories, in batches and from streams."""
     found = {}
     for table in TIME_COLUMNS:
-        ways = []
-        for place, mode in product(odd.places.values(), ("batch", "stream")):
-            options = {**place, "table": table, "includeHeaders": "true", "startingOffsets": "earliest"}
-            if mode == "batch":
-                rows = spark.read.format("artemis").options(**options).load().collect()
-            else:
-                writer = spark.readStream.format("artemis").options(**options).load().writeStream.format("memory")
-                writer.queryName("odd").trigger(availableNow=True).start().awaitTermination()
-                rows = spark.table("odd").collect()
-            ways.append(sorted(rows, key=lambda row: (row.offset, str(row))))
-        assert all(rows == ways[0] for rows in ways), table
-        found[table] = ways[0]
+        given = {"table": table, "columns": ",".join(TABLES[table])}
+        ways = [rows_read({**place, **given}, streaming=way) for place in odd.places.values() for way in (False, True)]
+        first, *others = (sorted(rows, key=lambda row: (row["offset"], str(row))) for rows in ways)
+        assert others == [first] * 3, table
+        found[table] = first
     return found
 
 
@@ -110,7 +104,7 @@ def test_what_was_lost(spark: SparkSession, tables: dict[str, list[Row]], odd: O
         ("replaced", "ring", RING_SENT - odd.ring_left, 0, "ann"), ("expired", "gone", 1, 0, "ann"),
         ("dead", "poison", 1, 1, "ann"),
     }  # fmt: skip
-    events = [row.event for row in tables["events"] if row.queue == "values"]
+    events = [row["event"] for row in tables["events"] if row["queue"] == "values"]
     assert events.count("superseded") == 4, "a newer value is no loss"
     [group] = rows_of(dead_letters(spark, log).table("groups"))
     assert (group["reason"], group["originalQueue"], group["messages"]) == ("max_deliveries", "poison", 1)
@@ -119,14 +113,14 @@ def test_what_was_lost(spark: SparkSession, tables: dict[str, list[Row]], odd: O
 def test_only_what_the_broker_wrote_says_of_what_a_message_is_a_copy(tables: dict[str, list[Row]], odd: Odd) -> None:
     """Clients may send the same headers."""
     columns = ("originalAddress", "originalQueue", "originalMessageId", "reason", "user")
-    rows = sorted(tables["messages"], key=lambda row: int(row.messageId))
-    dead, again, sent, diverted = (row for row in rows if row.address in ("DLQ", "door", "room"))
+    rows = sorted(tables["messages"], key=lambda row: int(row["messageId"]))
+    dead, again, sent, diverted = (row for row in rows if row["address"] in ("DLQ", "door", "room"))
     told = [tuple(row[name] for name in columns) for row in (dead, again, sent, diverted)]
     assert told[0] == ("poison", "poison", odd.poison.rpartition("-")[2], "max_deliveries", None)
-    assert (again.address, sent.address) == ("DLQ", "door")
+    assert (again["address"], sent["address"]) == ("DLQ", "door")
     assert told[1] == told[2] == (None, None, None, None, "ann")
-    assert told[3] == ("door", "open", str(sent.messageId), None, "ann")
-    assert [row.messageId for row in rows if row.reason is not None] == [dead.messageId]
+    assert told[3] == ("door", "open", str(sent["messageId"]), None, "ann")
+    assert [row["messageId"] for row in rows if row["reason"] is not None] == [dead["messageId"]]
 
 
 def test_one_life(spark: SparkSession, odd: Odd) -> None:

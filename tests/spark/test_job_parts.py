@@ -95,21 +95,26 @@ def test_what_no_date_can_be(text: str) -> None:
 NOON = datetime(2026, 1, 31, 12, 0, 0, 250_000, UTC)
 
 
-def a_result() -> Result:
-    """With one of everything."""
-    columns = (
-        Column("broker", "broker"), Column("queue", "queue"), Column("count", "messages", COUNT),
-        Column("at", "at", TIME), Column("none", "none"),
-    )  # fmt: skip
-    rows = [("b", "orders", 1234, NOON, None), ("b", "\x1b[31mred", 5, None, "")]
-    lost = Table("lost", "What went", columns, rows, count=12)
-    tables = [lost, Table("empty", "Empty", columns, [])]
-    return Result("losses", "Losses", [(Column("size", "size", BYTES), 3 * 1024**2)], tables, ["look & see"])
+COLUMNS = (
+    Column("broker", "broker"), Column("queue", "queue"), Column("count", "messages", COUNT), Column("at", "at", TIME),
+    Column("none", "none"),
+)  # fmt: skip
+LOST = Table(
+    "lost", "What went", COLUMNS, [("b", "orders", 1234, NOON, None), ("b", "\x1b[31mred", 5, None, "")], count=12
+)
+RESULT = Result(
+    "losses",
+    "Losses",
+    [(Column("size", "size", BYTES), 3 * 1024**2)],
+    [LOST, Table("empty", "Empty", COLUMNS, [])],
+    ["look & see"],
+)
+"""With one of everything."""
 
 
 def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """No column without values, and no broker's name where there is only one."""
-    print_result(a_result())
+    print_result(RESULT)
     title, size, _, went, heads, orders, red, more, *rest = capsys.readouterr().out.splitlines()
     assert (title, size, went) == ("Losses", "  size: 3.0 MiB", "What went")
     assert heads.split() == ["queue", "messages", "at"]
@@ -119,7 +124,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json() -> None:
-    value = json.loads(a_result().as_json())
+    value = json.loads(RESULT.as_json())
     assert value["facts"] == {"size": 3 * 1024**2}
     assert value["tables"]["lost"][0] == {
         "broker": "b", "queue": "orders", "count": 1234, "at": "2026-01-31T12:00:00.250Z", "none": None,

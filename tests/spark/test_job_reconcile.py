@@ -93,12 +93,11 @@ def test_the_earliest_row_says_whether_a_message_is_late(spark: SparkSession, lo
     frame = spark.createDataFrame([*rows, row(7, 20 * MINUTE_MS)], ROWS).where("id != 2")
     frame = frame.unionByName(spark.createDataFrame([row(2, 10 * MINUTE_MS + 1)], ROWS))
     sink = written(frame.withColumn("seenMs", unix_millis("seenAt")), "parquet", tmp_path)
-    for column in ("seenAt", "SEENMS"):
-        late: dict[str, Any] = {"late_ms": 10 * MINUTE_MS, "sink_time": column}
-        result = reconcile(spark, log, sink, ID, where="address = 'orders'", **late)
-        assert (told(result)["late"], result.exit_code) == (1, 1)
-        [found] = rows_of(result.table("differences"))
-        assert (found["what"], found["key"], found["lateMs"]) == ("late", "2", 10 * MINUTE_MS + 1)
+    late: dict[str, Any] = {"late_ms": 10 * MINUTE_MS, "sink_time": "SEENMS"}
+    result = reconcile(spark, log, sink, ID, where="address = 'orders'", **late)
+    assert (told(result)["late"], result.exit_code) == (1, 1)
+    [found] = rows_of(result.table("differences"))
+    assert (found["what"], found["key"], found["lateMs"]) == ("late", "2", 10 * MINUTE_MS + 1)
 
 
 def test_nothing_differs(spark: SparkSession, log: Frames, tmp_path: Path) -> None:

@@ -116,7 +116,8 @@ def test_the_history_of_a_dead_message(spark: SparkSession, source: Frames, worl
     message = next(each for each in world.sent if each.id == copy.original[2])
     life = message.lives["orders"]
     for asked in (f"12-{message.id}", str(copy.id)):
-        rows = rows_of(trace(spark, source, asked).table("events"))
+        result = trace(spark, source, asked)
+        rows = rows_of(result.table("events"))
         mine = [row for row in rows if row["messageId"] == message.id]
         assert [row["what"] for row in mine] == ["arrived", *["delivered", "failed"] * 3, "dead"]
         assert mine[0]["text"] == f"sent to orders, on orders, {message.size_bytes} bytes, priority 4"
@@ -129,8 +130,7 @@ def test_the_history_of_a_dead_message(spark: SparkSession, source: Frames, worl
         copied, there = [row for row in rows if row["messageId"] == copy.id]
         assert str(copied["text"]).startswith(f"copy of message {message.id} from orders (max_deliveries): sent to DLQ")
         assert (there["what"], there["queue"], there["time"]) == ("there", "DLQ", None)
-    frame = trace(spark, source, str(message.id)).frames["trace_events"]
-    assert frame.count() == 1 + 1 + 3 + 3 + 1 + 2
+    assert result.frames["trace_events"].count() == 1 + 1 + 3 + 3 + 1 + 2
 
 
 def test_a_message_that_is_not_there(spark: SparkSession, source: Frames) -> None:

@@ -7,19 +7,15 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, for_the_module, retained
 from tests.spark.brokers import journalled_broker, taken
+from tests.spark.streams import Streams
 from tests.spark.test_documented import Reader, blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.e2e
 
@@ -29,18 +25,6 @@ LINES = [line or " " for line in SHOWN.splitlines()]
 
 
 broker = for_the_module(lambda folder: journalled_broker(folder, more=retained(folder)))
-
-
-@pytest.fixture
-def reader(spark: SparkSession, broker: BrokerProcess, tmp_path: Path) -> Iterator[Reader]:
-    shuffles = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(shuffles)
-    spark.conf.set(shuffles, "2")  # a state store for each: 200 would be a minute of starting
-    one = Reader(spark, broker, tmp_path)
-    yield one
-    for query in one.queries:
-        query.stop()
-    spark.conf.set(shuffles, str(before))
 
 
 def sell(broker: BrokerProcess, *sales: tuple[str, int, str]) -> None:
@@ -75,8 +59,8 @@ def told(broker: BrokerProcess, count: int) -> list[tuple[str, str, int]]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.takes_turns("the long jobs")
-def test_the_port_runs_as_written(reader: Reader, broker: BrokerProcess, tmp_path: Path) -> None:
-    ours = side("+")
+def test_the_port_runs_as_written(streams: Streams, broker: BrokerProcess, tmp_path: Path) -> None:
+    reader, ours = Reader(streams, broker), side("+")
     head, opening, tail = ours.rpartition("\n(\n")
     code = f"{head}\nquery = {opening.lstrip()}{tail}"
     sell(broker, ("north", 100, "10:00:05"), ("north", 50, "10:00:55"), ("south", 7, "10:01:00"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 import socket
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,7 +20,7 @@ from tests.e2e.pair import Member, Pair, pair_in
 from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
-from tests.kit.process import BOTH, LOOPBACK, eventually, retained
+from tests.kit.process import BOTH, LOOPBACK, eventually, for_each_test, retained
 from tests.spark.live import ADDRESSES, live_broker, send_many
 from tests.spark.pipeline_clients import Receipted, Served
 from tests.spark.pipeline_ledger import delivered
@@ -29,15 +28,7 @@ from tests.spark.queue_jobs import SETTINGS, count, source
 from tests.spark.readers import Query, numbers_of, rows_of, rows_read
 from tests.spark.streams import WAIT_S, Sink, Streams
 
-if TYPE_CHECKING:
-    pass
-
-
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    core = f"<journal-file-size>64K</journal-file-size>{retained(tmp_path)}"
-    with pair_in(tmp_path, core) as pair:
-        yield pair
+pair = for_each_test(lambda folder: pair_in(folder, f"<journal-file-size>64K</journal-file-size>{retained(folder)}"))
 
 
 def both(pair: Pair) -> tuple[Member, Member]:

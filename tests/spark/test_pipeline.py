@@ -31,6 +31,7 @@ from tests.spark.brokers import drained, url_of
 from tests.spark.kills import java_below
 from tests.spark.live import send_many
 from tests.spark.object_store import object_store
+from tests.spark.readers import rows_read
 from tests.spark.story import RING, Story, told
 
 if TYPE_CHECKING:
@@ -267,24 +268,23 @@ def test_programs_on_an_archive(
     pipeline("archive", number=2)
     lake = pipeline.places["/data/lake"]
     exec(program("archive: program").replace("/data/lake", lake), {"spark": spark})
-    count = spark.read.format("artemis").option("url", story.broker.url).option("subscribe", "orders").load().count()
-    assert capsys.readouterr().out == f"{count}\n"
+    assert capsys.readouterr().out == f"{count_in(story, subscribe='orders')}\n"
     # A Python that ends while a thread of pyarrow is at work with its files is aborted now and then.
     code = program("archive: pandas").replace("/data/lake", lake) + "\nimport os, sys; sys.stdout.flush(); os._exit(0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=WAIT_S, check=True)
-    assert done.stdout == f"{messages_of(spark, story)}\n"
+    assert done.stdout == f"{count_in(story)}\n"
 
 
-def messages_of(spark: SparkSession, story: Story) -> int:
-    """How many there are in the log."""
-    return spark.read.format("artemis").option("url", story.broker.url).option("columns", "offset").load().count()
+def count_in(story: Story, **options: str) -> int:
+    """How many messages are in the log."""
+    return len(rows_read({"url": story.broker.url, "columns": "offset", **options}))
 
 
 @pytest.mark.takes_turns("the long jobs")
 @pytest.mark.parametrize(("place", "first"), [("/data/archive", 0), ("/data/lake", 2)])
 def test_archive_and_jobs_on_it(spark: SparkSession, pipeline: Pipeline, story: Story, place: str, first: int) -> None:
     [row] = pipeline("archive", number=first)["tables"]["brokers"]
-    assert row["messages"] == messages_of(spark, story)
+    assert row["messages"] == count_in(story)
     [row] = pipeline("archive", "--compact-before", "now", number=first)["tables"]["brokers"]
     assert row["messages"] == 0
     with urllib.request.urlopen(f"{story.broker.url}/log/cursors/archive") as answer:
@@ -313,7 +313,7 @@ def test_an_archive_in_an_object_store_that_goes_on(
     with object_store() as storage, ThreadPoolExecutor(1) as pool:
         place = DeltaPlace("s3://bucket/lake/messages", storage)
         options = [text for name, value in storage.items() for text in ("--storage", f"{name}={value}")]
-        before = messages_of(spark, story)
+        before = count_in(story)
 
         def rows() -> int:
             return sum(one.rows for one in place.files()) if place.exists() else 0
@@ -432,7 +432,7 @@ def test_an_archive_killed_in_the_middle(
     pipeline.run(*arguments[1:])
     archived = ArchiveTables(directory).frame(spark, "messages").select("messageId")
     rows = [row.messageId for row in archived.collect()]
-    assert Counter(Counter(rows).values()) == {1: messages_of(spark, story)}
+    assert Counter(Counter(rows).values()) == {1: count_in(story)}
 
 
 def test_replay(pipeline: Pipeline, story: Story) -> None:

@@ -14,7 +14,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import Batch, batch_of, key_of, packed, unpacked
 from artemis_py.spark.consume.conversation import Conversation, arrival_of, in_portions
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
-from artemis_py.spark.log.identity import Identity
+from artemis_py.spark.log.log import Identity
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.tables.reading import Sample
 from artemis_py.stomp.client import FrameReader, ServerFrame

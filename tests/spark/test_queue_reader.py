@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,11 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark import lag
 from artemis_py.spark.consume.batch import unpacked
-from tests.kit.process import eventually, for_the_module
+from tests.kit.process import eventually, for_each_test, for_the_module
 from tests.spark.live import LiveBroker
-from tests.spark.proxies import cutting
+from tests.spark.proxies import HoldingProxy, cutting
 from tests.spark.queue_jobs import attempts, count, empty, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
@@ -34,11 +36,8 @@ def broker(shared: LiveBroker) -> LiveBroker:
     return shared
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[LiveBroker]:
-    """A broker that may be killed."""
-    with queue_broker(tmp_path / "own", file_bytes="1M") as broker:
-        yield broker
+own = for_each_test(partial(queue_broker, file_bytes="1M"))
+"""A broker that may be killed."""
 
 
 # ---- what is in a batch --------------------------------------------------------------------------
@@ -470,6 +469,28 @@ def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> 
         assert count(own, "paged") == 0
 
 
+def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(own: LiveBroker) -> None:
+    """The query acknowledges the batch again."""
+    sent = own.send(0, 10, "jobs")
+    with (
+        ThreadPoolExecutor(1) as pool,
+        closing(HoldingProxy(own.process.port)) as proxy,
+        query(own, maxMessagesPerTrigger=4, stompUrl=f"tcp://127.0.0.1:{proxy.port}") as stream,
+    ):
+        assert stream.trigger() == sent[:4]
+        next_one = pool.submit(stream.plan)
+        eventually("an ACK is on its way", lambda: proxy.acks, bool)
+        own.start_again()
+        eventually("another one is", lambda: proxy.acks[1:], bool)
+        assert proxy.acks == 2 * [sorted(proxy.deliveries)]
+        assert count(own, "jobs") == 10
+        proxy.lets_pass = True
+        proxy.drop()
+        assert next_one.result()
+        assert stream.drain() == sent[4:]
+        assert count(own, "jobs") == 0
+
+
 def test_a_broker_with_another_log(own: LiveBroker) -> None:
     """Its bookmarks mean other messages, so nothing is acknowledged there."""
     sent = own.send(0, 10, "jobs")
@@ -529,7 +550,8 @@ def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCapt
         eventually("the leases end", ended, lambda seen: seen >= before + 4)
         stream.finish()
         assert stream.drain() == sent[4:]
-        assert stream.reader.reportLatestOffset()["#lapsed"]["e2e"] >= 4
+        told = {"endOffset": stream.checkpoint.offsets[-1], "latestOffset": stream.reader.reportLatestOffset()}
+        assert lag({"sources": [told]})["e2e"].lapsed >= 4
     assert count(broker, "leased") == 0
     assert "leases ended before the batch" in caplog.text
 

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import types as t
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.spark.write.options import sink_options
 from artemis_py.spark.write.send_frames import FrameMaker, send_plan
 from artemis_py.spark.write.sink import _transactions
@@ -225,6 +226,12 @@ def test_rows_that_make_no_message(columns: dict[str, Any], said: str) -> None:
 def test_options_that_say_nothing(options: dict[str, str], said: str) -> None:
     with pytest.raises(PipelineError, match=said):
         sink_options(options)
+
+
+def test_what_was_sent_cannot_be_overwritten() -> None:
+    source = ArtemisDataSource({**URL, "address": "a"})
+    with pytest.raises(PipelineError, match="cannot be overwritten"):
+        source.writer(schema_of(value=t.StringType()), overwrite=True)
 
 
 def test_options_in_full() -> None:

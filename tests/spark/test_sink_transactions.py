@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -22,6 +23,7 @@ from tests.kit.client import connected
 from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, eventually
 from tests.spark.brokers import added, bodies, crashing_broker, drained, taken, url_of
+from tests.spark.faulty import STEPS, FaultySender
 from tests.spark.proxies import cutting
 
 ROWS = [f"row-{number:04}" for number in range(100)]
@@ -101,6 +103,24 @@ def test_two_attempts_at_once(sink_broker: BrokerProcess, place: str) -> None:
         results = [pool.submit(published, plan, "twins") for _ in range(2)]
         assert sum(one.result(30).duplicates for one in results) == 100
     assert sorted(bodies(drained(sink_broker, place, 100))) == ROWS
+
+
+@pytest.mark.parametrize("step", [*STEPS, "after RECEIPT"])
+def test_an_attempt_that_fails_and_the_next_one(
+    sink_broker: BrokerProcess, place: str, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    first = SimpleNamespace(get=lambda: SimpleNamespace(attemptNumber=lambda: 0))
+    monkeypatch.setattr("tests.spark.faulty.TaskContext", first)
+    plan, task_id = plan_for(sink_broker.port, place), f"{step}.raise.{place}"
+    with pytest.raises(RuntimeError, match=f"this attempt fails {step}"):
+        publish([pa.record_batch({"value": ROWS})], plan, task_id, FaultySender)
+    assert published(plan, task_id).transactions == 4
+    assert bodies(drained(sink_broker, place, 100)) == ROWS
+
+
+def test_nothing_to_write() -> None:
+    """Nobody is asked."""
+    assert published(plan_for(free_port(), "a"), rows=[]) == Published(0, 0, 0, None, ids_persisted=True)
 
 
 CUTS = {

@@ -11,9 +11,8 @@ import pytest
 
 import artemis_py.spark
 from artemis_py.spark.read import queue_contents
-from artemis_py.spark.read.aggregated_tables import AggregateReader
+from artemis_py.spark.read.aggregated_tables import AggregateReader, rows_of_broker
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.read.spans import rows_of_broker
 from tests.kit.client import StompSocket
 from tests.kit.journal_story import START_MS
 from tests.spark.live import SETTINGS, live_broker, send_many

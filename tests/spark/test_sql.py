@@ -13,6 +13,7 @@ from artemis_py.spark import views
 from artemis_py.spark.catalog import table_names
 from artemis_py.spark.read.batch import reader
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.storage.format.codec import encode_fields
 from artemis_py.storage.format.records import QUEUE
 from tests.spark.live import live_broker
@@ -75,9 +76,8 @@ def test_a_table_with_columns_says_what_to_write(spark: SparkSession, log: MadeL
     spark.sql(f"CREATE TABLE {table} (address STRING, offset BIGINT) USING artemis {options}")
     with pytest.raises(Exception, match=r"leave the columns out: CREATE TABLE the_table USING artemis OPTIONS \(url"):
         counted(spark, table)
-    query = spark.readStream.table(table).writeStream.format("noop").start()
-    with pytest.raises(Exception, match="leave the columns out"):
-        query.awaitTermination(60)
+    with pytest.raises(PipelineError, match="leave the columns out"):
+        ArtemisDataSource({}).streamReader(spark.table(table).schema)
     spark.sql(f"DROP TABLE {table}")
     spark.sql(f"CREATE TABLE {table} USING artemis {options}")
     assert counted(spark, table) == 15
@@ -93,10 +93,6 @@ def test_options_of_a_table_hold_where_it_is_read(spark: SparkSession, log: Made
     frame = spark.table(table)
     assert frame.columns == ["offset", "address"]
     assert {row.address for row in frame.collect()} == {"orders"}
-    stream = spark.readStream.option("startingOffsets", "earliest").table(table)
-    query = stream.writeStream.format("memory").queryName("streamed").trigger(availableNow=True).start()
-    query.awaitTermination(100)
-    assert counted(spark, "streamed") == 10
 
 
 @pytest.mark.parametrize(
@@ -117,14 +113,16 @@ def test_a_table_for_each_address(spark: SparkSession, log: MadeLog, database: s
     """Those of others stay."""
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"CREATE TABLE {database}.kept USING artemis OPTIONS (journal '{log.folder}')")
-    names = views(spark, str(log.folder), database)
-    assert names == {"orders": f"{database}.orders", "bills.eu": f"{database}.bills_eu"}
-    assert {address: counted(spark, name) for address, name in names.items()} == {"orders": 10, "bills.eu": 5}
     log.segment(START_MS + 3)
     log.publish(START_MS + 3, 2, address="one, two")
     log.close()
     names = views(spark, {"journal": str(log.folder), "columns": "offset,value"}, database)
-    assert counted(spark, names["one, two"]) == 2
+    assert {address: names[address] for address in ("orders", "bills.eu")} == {
+        "orders": f"{database}.orders", "bills.eu": f"{database}.bills_eu",
+    }  # fmt: skip
+    assert {address: counted(spark, name) for address, name in names.items()} == {
+        "orders": 10, "bills.eu": 5, "one, two": 2,
+    }  # fmt: skip
     assert spark.table(names["orders"]).columns == ["offset", "value"]
     for path in log.folder.glob("artemis-journal-000000000001*"):
         path.unlink()
@@ -177,14 +175,6 @@ def test_addresses_before_an_end_within_a_segment(tmp_path: Path, option: str) -
     ending = {option: f'{{"b": {end}}}' if option == "endingOffsets" else str(end)}
     found = [[row["address"] for row in rows_in(tmp_path, "addresses", **more)] for more in (ending, {})]
     assert found == [["before", "orders"], ["before", "behind", "made behind", "orders"]]
-
-
-def test_addresses_of_a_running_broker(tmp_path: Path, spark: SparkSession, database: str) -> None:
-    with live_broker(tmp_path / "broker") as broker:
-        broker.send(0, 3)
-        names = views(spark, broker.url, database)
-        assert counted(spark, names["orders"]) == 3
-        assert counted(spark, names["DLQ"]) == 0
 
 
 def test_rows_are_inserted_into_a_table(tmp_path: Path, spark: SparkSession, table: str) -> None:

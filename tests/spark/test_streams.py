@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
 from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read.plan import ranges
+from artemis_py.spark.stream.reader import LOST
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.http import ask
@@ -49,19 +51,13 @@ def test_what_is_published_arrives_and_a_restart_goes_on(broker: LiveBroker, str
 
 
 def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: str) -> None:
-    start = json.dumps({"e2e": durable_lsn(broker)})
     broker.send(0, 100, place, 1000)
-    options = {"url": broker.url, "subscribe": place, "startingOffsets": start}
-    small, whole = Sink(), Sink()
-    streams.run(small, checkpoint="small", maxOffsetsPerTrigger=60, **options)
-    assert max(len(rows) for rows in small.batches) <= 60
-    assert len(small.batches) > 1
-    streams.run(whole, checkpoint="whole", **options)
-    assert len(whole.batches) == 1
-    assert small.values == whole.values
-    assert [int(value) for value in whole.values] == list(range(100))
-    streams.run(whole, checkpoint="whole", **options)
-    assert len(whole.batches) == 1
+    sink = Sink()
+    given = {"url": broker.url, "subscribe": place, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 60}
+    streams.run(sink, **given)
+    assert max(len(rows) for rows in sink.batches) <= 60
+    assert len(sink.batches) > 1
+    assert [int(value) for value in sink.values] == list(range(100))
 
 
 def durable_lsn(broker: LiveBroker) -> int:
@@ -85,7 +81,6 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
     assert json.loads(await_progress(query)["sources"][0]["latestOffset"])["#lag"]["e2e"]["bytes"] == 0
 
 
-@pytest.mark.takes_turns("the long streams")
 def test_a_cursor_says_how_far_a_query_is(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
     cursor = partial(ask, broker.process.ports["http"], "GET", f"/log/cursors/{place}")
@@ -149,57 +144,40 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
     assert [int(value) for value in sink.values] == [*range(15)]
 
 
-def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, streams: Streams, place: str) -> None:
-    sink = Sink()
-    streams.start(sink, journal=broker.folder, subscribe=place, startingOffsets="earliest")
+def test_a_directory_is_streamed_while_a_broker_writes_it(broker: LiveBroker, place: str) -> None:
+    query = Query(journal=str(broker.folder), subscribe=place)
+    found: list[int] = []
     for turn in range(4):
         broker.send(turn * 300, 300, place, 500)
-    sink.await_values(1200)
-    assert [int(value) for value in sink.values] == list(range(1200))
+        found += query.trigger() or []
+    while len(found) < 1200:
+        found += eventually("more", lambda: query.trigger() or [], bool)
+    assert found == list(range(1200))
 
 
 # ---- what is gone --------------------------------------------------------------------------------
 
 
-def four_segments(folder: Path) -> list[Path]:
-    """Of 10 messages each. Returns the first two."""
-    log = MadeLog(folder)
+@pytest.mark.parametrize("fails_on_loss", ["true", "false"])
+def test_what_retention_took_is_an_error_or_counted(tmp_path: Path, fails_on_loss: str) -> None:
+    """Also of a batch that is planned, and runs again when the query starts again."""
+    log = MadeLog(tmp_path)
     for _ in range(4):
         log.segment(START_MS, 10)
     log.close()
-    return sorted(folder.glob("*.log"))[:2]
-
-
-def test_what_retention_took_is_an_error(tmp_path: Path, streams: Streams) -> None:
-    overtaken = four_segments(tmp_path / "log")
-    options: dict[str, Any]
-    options = {"journal": tmp_path / "log", "startingOffsets": "earliest", "broker": "b", "maxOffsetsPerTrigger": 5}
-    sink = Sink()
-
-    def fail(frame: Any, batch_id: int) -> None:
-        sink(frame, batch_id)
-        for segment in overtaken:
-            segment.unlink()
-        raise RuntimeError("the sink fails once")
-
-    query = streams.start(fail, trigger={"availableNow": True}, **options)
-    with pytest.raises(Exception, match="the sink fails once"):
-        query.awaitTermination(WAIT_S)
-    again = streams.start(sink, trigger={"availableNow": True}, **options)
-    with pytest.raises(Exception, match="are no longer in the log: retention removed them"):
-        again.awaitTermination(WAIT_S)
-
-
-def test_what_retention_took_is_counted_on_request(tmp_path: Path, streams: Streams) -> None:
-    overtaken = four_segments(tmp_path / "log")
-    sink = Sink()
-    options = {"journal": tmp_path / "log", "startingOffsets": '{"b": 5}', "broker": "b", "failOnDataLoss": "false"}
-    for segment in overtaken:
+    given = {"journal": str(tmp_path), "broker": "b", "startingOffsets": '{"b": 5}', "failOnDataLoss": fails_on_loss}
+    end, _ = Query(**given, maxOffsetsPerTrigger="5").plan()
+    again, behind = Query(**given), Query(**given)
+    for segment in sorted(tmp_path.glob("*.log"))[:2]:
         segment.unlink()
-    query = streams.run(sink, **options)
-    assert [int(value) for value in sink.values] == list(range(21, 41))
-    end = json.loads(await_progress(query)["sources"][0]["endOffset"])
-    assert end["#lost"] == {"b": 26 - 5}  # each segment has thirteen records
+    if fails_on_loss == "true":
+        for broken in (lambda: again.reader.partitions(again.at, end), behind.trigger):
+            with pytest.raises(PipelineError, match="are no longer in the log: retention removed them"):
+                broken()
+        return
+    assert again.read(again.reader.partitions(again.at, end)) == []
+    assert behind.trigger() == list(range(21, 41))
+    assert behind.at[LOST] == {"b": 26 - 5}  # each segment has thirteen records
 
 
 def test_the_first_batch_is_the_same_when_it_is_planned_again(tmp_path: Path) -> None:
@@ -266,27 +244,24 @@ def test_a_segment_that_grows_is_divided_as_before() -> None:
 
 
 @pytest.mark.parametrize("options", [{"cursor": "waiting"}, {"failOnDataLoss": "false"}], ids=str)
-def test_retention_waits_for_the_cursor_of_a_query(tmp_path: Path, streams: Streams, options: dict[str, str]) -> None:
+def test_retention_waits_for_the_cursor_of_a_query(tmp_path: Path, options: dict[str, str]) -> None:
     """A query that stands still while four times as much passes as the broker keeps."""
-    sink = Sink()
     with live_broker(tmp_path / "broker", limits='storage-limit="200K"') as broker, broker.client() as client:
-        given = {"url": broker.url, "subscribe": "orders", "startingOffsets": "earliest", **options}
+        query = Query(url=broker.url, subscribe="orders", **options)
         send_many(client, "orders", 0, 10)
-        streams.run(sink, **given)
+        assert query.trigger() == [*range(10)]
         client.subscribe("/queue/orders", id="all", ack="auto")
         for number in range(10, 1000, 110):
             send_many(client, "orders", number, 110, 1000)
             for _ in range(110 if number > 10 else 120):
                 client.expect("MESSAGE")
-        query = streams.run(sink, **given)
-    found = [int(value) for value in sink.values]
-    lost = json.loads(await_progress(query)["sources"][0]["endOffset"]).get("#lost")
+        found = query.trigger()
     if "cursor" in options:
-        assert found == list(range(1000))
-        assert lost is None
+        assert found == list(range(10, 1000))
+        assert LOST not in query.at
     else:
-        assert len(found) < 900
-        assert lost is not None
+        assert len(found or []) < 890
+        assert query.at[LOST]
 
 
 @pytest.mark.takes_turns("the killed drivers")

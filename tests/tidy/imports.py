@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-PACKAGE = "artemis_py"
+from tests.kit.sources import PACKAGE, statements_of
+
+_TEXT = re.compile(rf"[\"']{PACKAGE}")
+"""The beginning of a text that has the package's name."""
 
 # A module may import lower floors and its own folder. Floors in the order of the river, from the words to the commands.
 FLOORS: dict[str, int] = {
@@ -93,7 +97,7 @@ def _read(module: str, source: str, is_package: bool) -> tuple[list[tuple[int, s
     """
     found: list[tuple[int, str]] = []
     texts: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source)) if _TEXT.search(source) else statements_of(source):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.monitoring.dashboard_files import FOLDER, dashboards
+from tests.monitoring.dashboard_files import DASHBOARDS, FOLDER
 
 pytest.importorskip("grafana_foundation_sdk", reason="the package grafana-foundation-sdk (extra dev) is not installed")
 
@@ -21,7 +21,7 @@ def test_the_files_are_up_to_date() -> None:
         assert committed[name] == text, f"{name} is out of date: run `make dashboards`"
 
 
-@pytest.mark.parametrize("uid", dashboards())
+@pytest.mark.parametrize("uid", DASHBOARDS)
 def test_grafanas_models_read_each_file_and_write_the_same(uid: str) -> None:
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.models.dashboard import Dashboard

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from tests.kit.sources import statements_of
+
 INSTEAD: Final = {
     r"gone, and no dead letters": "deleted, not dead-lettered",
     r"refuses nobody": "requires a login",
@@ -103,17 +105,18 @@ def prose_of(markdown: str) -> str:
 
 def docstrings_of(code: str) -> str:
     """The docstrings of a module, its classes, functions and fields."""
-    texts = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Expr))
+    texts = (node.value for node in statements_of(code) if isinstance(node, ast.Expr))
     return "\n\n".join(text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
 
 
 def messages_of(code: str) -> list[tuple[int, str]]:
     """The texts of a module that are no docstrings, with their lines; an X is where a value stands."""
-    tree = ast.parse(code)
     found: list[tuple[int, str]] = []
-    inside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
+    inside: set[int] = set()
+    for node in ast.walk(ast.parse(code)):  # what is around comes first
+        if isinstance(node, ast.Expr):
+            inside.add(id(node.value))
+        elif isinstance(node, ast.JoinedStr):
             inside.update(map(id, node.values))
             parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
             found.append((node.lineno, "".join(map(str, parts))))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 
 import pytest
 
 from artemis_py.cli.main import main
+from tests.kit.process import for_each_test
 from tests.kit.web_server import WebServer, web_server
 
 WAITS = {"status": "DOWN", "reason": "it waits for the lock", "warnings": ["a certificate expires in 3 days"]}
 
 
-@pytest.fixture
-def port() -> Iterator[WebServer]:
-    with web_server(b'{"status": "UP"}') as server:
-        yield server
+port = for_each_test(lambda _: web_server(b'{"status": "UP"}'))
 
 
 def test_up(port: WebServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
-from artemis_py.server.http.requests import Handler, HttpLimits, Response
+from artemis_py.server.http.requests import HttpLimits, Response
 from artemis_py.server.http.routing import Route
 from tests.kit.metrics import broker_with, exporter_of
 from tests.kit.stepped_http import GET, SteppedHttp, answer, answers
@@ -43,14 +43,14 @@ def test_a_request_is_routed_and_the_connection_stays() -> None:
     ],
 )
 def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
-    pieces = in_pieces(b"one", b"", b"two")
-    whole = SteppedHttp({"/pieces": pieces}).talk(stream)
+    routes = [Route("/pieces", {"GET": lambda _: Response(200, "text/plain", iter([b"one", b"", b"two"]))})]
+    whole = SteppedHttp(routes).talk(stream)
     assert whole.written
     for step in (1, 2, 3, 7):
-        split = SteppedHttp({"/pieces": pieces}).talk(stream, step=step)
+        split = SteppedHttp(routes).talk(stream, step=step)
         assert (split.written, split.closed) == (whole.written, whole.closed)
     for cut in range(1, len(stream)):
-        world = SteppedHttp({"/pieces": pieces})
+        world = SteppedHttp(routes)
         connection, transport = world.connect()
         for part in (stream[:cut], stream[cut:]):
             connection.data_received(part)
@@ -162,27 +162,13 @@ def test_a_handler_that_fails_is_a_500_and_the_connection_stays(caplog: pytest.L
     assert "the handler of /fail failed" in caplog.text
 
 
-def in_pieces(*pieces: bytes | Exception, taken: list[bytes] | None = None) -> Handler:
-    """Answers so, and notes what was taken. What is an error breaks off."""
-
-    def each() -> Iterator[bytes]:
-        for piece in pieces:
-            if isinstance(piece, Exception):
-                raise piece
-            if taken is not None:
-                taken.append(piece)
-            yield piece
-
-    return lambda _: Response(200, "text/plain", each())
-
-
 def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
-    taken: list[bytes] = []
-    world = SteppedHttp({"/many": in_pieces(b"0", b"1", b"2", b"3", b"4", taken=taken)})
+    piece = Mock(side_effect=[b"0", b"1", b"2", b"3", b"4", None])
+    world = SteppedHttp({"/many": lambda _: Response(200, "text/plain", iter(piece, None))})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many"))
     for expected in range(5):
-        assert len(taken) == expected
+        assert piece.call_count == expected
         world.soon.pop(0)()
     world.run()
     status, headers, body = answer(transport)
@@ -191,26 +177,28 @@ def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
 
 
 def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.LogCaptureFixture) -> None:
-    transport = SteppedHttp({"/broken": in_pieces(b"half", RuntimeError())}).talk(GET.replace(b"/echo", b"/broken"))
+    piece = Mock(side_effect=[b"half", RuntimeError()])
+    world = SteppedHttp({"/broken": lambda _: Response(200, "text/plain", iter(piece, None))})
+    transport = world.talk(GET.replace(b"/echo", b"/broken"))
     assert transport.aborted
     assert not transport.written.endswith(b"0\r\n\r\n")
     assert "a response failed" in caplog.text
 
 
 def test_a_client_that_does_not_read_gets_no_more_until_it_does() -> None:
-    taken: list[bytes] = []
-    world = SteppedHttp({"/many": in_pieces(b"x", b"x", b"x", taken=taken)})
+    piece = Mock(side_effect=[b"x", b"x", b"x", None])
+    world = SteppedHttp({"/many": lambda _: Response(200, "text/plain", iter(piece, None))})
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many") + GET)
     connection.pause_writing()
     world.run()
-    assert taken == []
+    assert not piece.called
     assert not transport.reading
     connection.resume_writing()
     world.soon.pop(0)()
     connection.pause_writing()
     world.run()
-    assert taken == [b"x"]
+    assert piece.call_count == 1
     connection.resume_writing()
     world.run()
     assert [body for _status, _headers, body in answers(transport.written, "GET", "GET")] == [b"xxx", b"GET "]
@@ -226,7 +214,7 @@ def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
         finally:
             closed.append("closed")
 
-    world = SteppedHttp({"/endless": lambda _request: Response(200, "text/plain", pieces())})
+    world = SteppedHttp({"/endless": lambda _: Response(200, "text/plain", pieces())})
     connection, _transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/endless"))
     world.soon.pop(0)()

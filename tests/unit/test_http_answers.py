@@ -8,7 +8,6 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
@@ -18,12 +17,13 @@ import pytest
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.disconnects import DisconnectWatch
-from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.log_routes import file_response, requested_range
+from artemis_py.server.http.origins import Hosts
 from artemis_py.server.http.ports import connect
-from artemis_py.server.http.requests import Answer, FileBody, Handler, HttpLimits, Request, Response
+from artemis_py.server.http.requests import FileBody, Handler, HttpLimits, Response
 from artemis_py.server.http.routing import Route, Routes
 from tests.kit.loops import called_back, until
+from tests.kit.process import open_below
 from tests.kit.stepped_http import SteppedHttp, answer, answers
 from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
 
@@ -39,12 +39,8 @@ def put(path: bytes, body: bytes, *headers: bytes) -> bytes:
 # ---- routes --------------------------------------------------------------------------------------
 
 
-def nothing(_request: Request) -> Response:
-    return Response(200, "text/plain", b"")
-
-
 def test_parameters_are_parts_of_the_path() -> None:
-    routes = Routes([Route("/a/{x}", {"GET": nothing}), Route("/a/b/{y}/{z}", {"GET": nothing}), Route("/a/c", {})])
+    routes = Routes([Route(path, {"GET": Mock()}) for path in ("/a/{x}", "/a/b/{y}/{z}", "/a/c")])
     for path, (of, parameters) in {
         "/a/1": ("/a/{x}", {"x": "1"}),
         "/a/%C3%A9%2F": ("/a/{x}", {"x": "é/"}),
@@ -143,26 +139,16 @@ async def talking(
         writer.close()
 
 
-@dataclass(eq=False)
-class Later:
-    """A handler whose answers the test gives."""
-
-    waiting: list[asyncio.Future[Response]] = field(default_factory=list)
-
-    def __call__(self, _request: Request) -> Answer:
-        self.waiting.append(asyncio.get_running_loop().create_future())
-        return self.waiting[-1]
-
-
 @pytest.mark.asyncio
 async def test_an_answer_may_come_later_and_keeps_its_place() -> None:
-    later = Later()
+    first, second = asyncio.Future[Response](), asyncio.Future[Response]()
+    later = Mock(side_effect=[first, second])
     async with talking([Route("/later", {"GET": later}), Route("/fails", {"GET": later})]) as (reader, writer):
         writer.write(HEAD % (b"GET", b"/later", b"") + HEAD % (b"GET", b"/fails", b"") + HEAD % (b"GET", b"/none", b""))
-        await until(lambda: len(later.waiting) == 1)
-        later.waiting[0].set_result(Response(200, "text/plain", b"later"))
-        await until(lambda: len(later.waiting) == 2)
-        later.waiting[1].set_exception(ZeroDivisionError("secret"))
+        await until(lambda: later.call_count == 1)
+        first.set_result(Response(200, "text/plain", b"later"))
+        await until(lambda: later.call_count == 2)
+        second.set_exception(ZeroDivisionError("secret"))
         writer.write_eof()
         found = answers(await reader.read(), "GET", "GET", "GET")
         assert [(status, body) for status, _, body in found][:2] == [(200, b"later"), (500, b"internal error\n")]
@@ -183,28 +169,30 @@ async def test_a_large_answer_in_pieces() -> None:
 
 @pytest.mark.asyncio
 async def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
-    later = Later()
+    answer = asyncio.Future[Response]()
+    later = Mock(return_value=answer)
     async with talking([Route("/later", {"GET": later})]) as (_, writer):
         writer.write(HEAD % (b"GET", b"/later", b""))
-        await until(lambda: len(later.waiting) == 1)
-    assert later.waiting[0].cancelled()
+        await until(lambda: later.called)
+    assert answer.cancelled()
 
 
 @pytest.mark.asyncio
 async def test_one_that_sends_no_more_is_given_up_after_a_while() -> None:
-    later = Later()
+    first, second = asyncio.Future[Response](), asyncio.Future[Response]()
+    later = Mock(side_effect=[first, second])
     async with talking([Route("/later", {"GET": later})]) as (_, writer):
         writer.write(HEAD % (b"GET", b"/later", b"") * 2)
         writer.write_eof()
-        await until(lambda: len(later.waiting) == 1)
-        later.waiting[0].set_result(Response(200, "text/plain", b"in time"))
-        await until(lambda: len(later.waiting) == 2 and later.waiting[1].cancelled())
+        await until(lambda: later.call_count == 1)
+        first.set_result(Response(200, "text/plain", b"in time"))
+        await until(second.cancelled)
 
 
 @pytest.mark.asyncio
 async def test_a_client_that_leaves_while_its_login_is_decided() -> None:
     desk = SmallDesk(waits=True)
-    routes = [Route("/log", {"GET": nothing}, {"GET": "broker.getLog"})]
+    routes = [Route("/log", {"GET": Mock()}, {"GET": "broker.getLog"})]
     async with talking(routes, authentication=Authentication(desk, AUTHORIZER)) as (_, writer):
         writer.write(HEAD % (b"GET", b"/log", b"Authorization: Basic YTpi\r\n"))
         await until(lambda: len(desk.waiting) == 1)
@@ -265,27 +253,25 @@ async def test_a_file_and_its_parts(tmp_path: Path) -> None:
     content = os.urandom(5_000_000)
     path.write_bytes(content)
     ranges = (b"bytes=0-9", b"bytes=4999999-", b"bytes=5000000-", b"bytes=0-4999999", b"bytes=-7")
-    for time in ("first", "second"):
-        before = len(os.listdir("/proc/self/fd"))
-        async with talking(serving(path)) as (reader, writer):
-            writer.write(HEAD % (b"HEAD", b"/file", b""))
-            writer.write(HEAD % (b"GET", b"/file", b""))
-            for text in ranges:
-                writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
-            writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
-            writer.write_eof()
-            methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
-            found = answers(await reader.read(), *methods)
-            assert [status for status, _, _ in found] == [200, 200, 206, 206, 416, 206, 206, 206, 404]
-            assert found[0][1]["content-length"] == "5000000"
-            assert found[0][1]["accept-ranges"] == "bytes"
-            assert found[1][2] == content
-            assert [found[place][2] for place in (2, 3, 5, 6)] == [content[:10], content[-1:], content, content[-7:]]
-            assert found[2][1]["content-range"] == "bytes 0-9/5000000"
-            assert found[4][1]["content-range"] == "bytes */5000000"
-            assert found[6][1]["content-range"] == "bytes 4999993-4999999/5000000"
-            assert found[7][1]["content-length"] == "2"
-        assert time == "first" or len(os.listdir("/proc/self/fd")) == before
+    async with talking(serving(path)) as (reader, writer):
+        writer.write(HEAD % (b"HEAD", b"/file", b""))
+        writer.write(HEAD % (b"GET", b"/file", b""))
+        for text in ranges:
+            writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
+        writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
+        writer.write_eof()
+        methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
+        found = answers(await reader.read(), *methods)
+        assert [status for status, _, _ in found] == [200, 200, 206, 206, 416, 206, 206, 206, 404]
+        assert found[0][1]["content-length"] == "5000000"
+        assert found[0][1]["accept-ranges"] == "bytes"
+        assert found[1][2] == content
+        assert [found[place][2] for place in (2, 3, 5, 6)] == [content[:10], content[-1:], content, content[-7:]]
+        assert found[2][1]["content-range"] == "bytes 0-9/5000000"
+        assert found[4][1]["content-range"] == "bytes */5000000"
+        assert found[6][1]["content-range"] == "bytes 4999993-4999999/5000000"
+        assert found[7][1]["content-length"] == "2"
+    assert open_below(tmp_path) == set()
 
 
 @pytest.mark.asyncio
@@ -350,6 +336,5 @@ async def test_all_transfers_together_have_a_speed_limit(tmp_path: Path) -> None
 def test_a_body_that_nobody_takes_closes_its_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")
-    before = len(os.listdir("/proc/self/fd"))
     FileBody(os.open(path, os.O_RDONLY), 0, 1)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == set()

@@ -15,7 +15,6 @@ from artemis_py.security.login import Login
 from artemis_py.security.rights import Authorizer
 from artemis_py.server.events.server_sent_events import Listener
 from artemis_py.server.http.authentication import Authentication, credentials_of
-from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
@@ -257,9 +256,9 @@ def test_strangers_take_no_place_of_those_who_logged_in() -> None:
     strangers = [http.connect()[1] for _ in range(20)]
     assert [one.closed for one in strangers] == [True] * 17 + [False] * 3
     for number in range(20):
-        connection, transport = connect(http.acceptor), FakeTransport()
+        transport = FakeTransport()
         transport._extra["peername"] = (f"10.0.0.{number}", 1)  # type: ignore[attr-defined]
-        connection.connection_made(transport)
+        http.connect(transport)
     assert not kept.closed
     assert http.acceptor.connections_open == limits.connections_max
     friend.data_received(asked("GET", "/log", WHO["viewer"]))

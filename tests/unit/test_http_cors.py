@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.server.http.cors import Cors
+from artemis_py.server.http.origins import Cors
 from artemis_py.server.http.requests import Request, text_response
 
 LISTED = Cors(["https://Ops.example:443", "http://10.0.0.7:8161", "http://[::1]"])

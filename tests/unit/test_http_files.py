@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from artemis_py.server.http.requests import FileBody, HttpLimits
 from artemis_py.server.http.response_writer import is_near
 from artemis_py.server.server import BUSY_SHARE, WINDOW_NS, Load
 from artemis_py.server.stats import ServerStats
-from tests.kit.process import eventually
+from tests.kit.process import eventually, open_below
 
 WAIT_S = 120.0
 PIECES = 4
@@ -54,18 +54,11 @@ def sending(limits: HttpLimits, is_busy: Callable[[], bool], path: Path) -> Iter
     """Makes readers, near ones or far ones, of a file of four pieces."""
     path.write_bytes(bytes(PIECES * CHUNK_BYTES))
     sender = FileSender(lambda call: call(), limits, is_busy)
-    readers: list[Reader] = []
-
-    def make(near: bool) -> Reader:
-        readers.append(Reader(sender, path, near=near))
-        return readers[-1]
-
-    try:
-        yield make
-    finally:
-        sender.stop()
-        for reader in readers:
-            reader.close()
+    with ExitStack() as readers:
+        try:
+            yield lambda near: readers.enter_context(closing(Reader(sender, path, near=near)))
+        finally:
+            sender.stop()
 
 
 def test_near_readers_share_what_a_busy_broker_leaves_them(tmp_path: Path) -> None:
@@ -93,7 +86,6 @@ def test_nobody_waits_for_a_broker_that_is_not_busy(tmp_path: Path) -> None:
 def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(PIECES * CHUNK_BYTES))
-    before = len(os.listdir("/proc/self/fd"))
     sender = FileSender(lambda call: call(), NEVER, lambda: True)
     readers = [Reader(sender, path, near=True) for _ in range(2)]
     eventually("paused", lambda: len(sender._paused), lambda count: count == 2)
@@ -103,7 +95,7 @@ def test_a_transfer_that_waits_can_be_given_up(tmp_path: Path) -> None:
     for reader in readers:
         assert reader.ended.empty()
         reader.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_below(tmp_path) == set()
 
 
 @pytest.mark.parametrize(

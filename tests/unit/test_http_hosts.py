@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.server.http.hosts import Hosts
 from artemis_py.server.http.monitoring_routes import health_routes
+from artemis_py.server.http.origins import Hosts
 from artemis_py.server.http.requests import Request, parse_json
 from tests.kit.stepped_http import SteppedHttp, answer
 

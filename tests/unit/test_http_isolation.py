@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from artemis_py.server.http.connection import HttpConnection
-from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import FileBody, Handler, Response
+from tests.kit.process import open_below
 from tests.kit.stepped_http import GET, FakeTransport, SteppedHttp
 
 PIECES = b"GET /pieces HTTP/1.1\r\nHost: broker\r\n\r\n"
@@ -48,15 +47,6 @@ class FaultyTransport(FakeTransport):
         return real(*arguments, **named)
 
 
-def asked(world: SteppedHttp, transport: FakeTransport, question: bytes) -> HttpConnection:
-    """One question on a connection of its own."""
-    connection = cast(HttpConnection, connect(world.acceptor))
-    connection.connection_made(transport)
-    connection.data_received(question)
-    world.run()
-    return connection
-
-
 @pytest.mark.parametrize("question", [GET, PIECES, FILE, b"NONSENSE\r\n\r\n"], ids=["whole", "pieces", "file", "bad"])
 @pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
 def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stays: bool, tmp_path: Path) -> None:
@@ -67,16 +57,18 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(question: bytes, stay
         "/file": lambda _: Response(200, "text/plain", FileBody(os.open(file, os.O_RDONLY), 0, 5)),
     }
     healthy, world = FaultyTransport(-1), SteppedHttp(routes)
-    asked(world, healthy, question)
+    world.connect(healthy)[0].data_received(question)
+    world.run()
     world.acceptor.tick(IDLE_MS)
     assert healthy.calls
     for number in range(len(healthy.calls)):
         world, failing = SteppedHttp(routes), FaultyTransport(number, stays)
-        before = len(os.listdir("/proc/self/fd"))
-        connection = asked(world, failing, question)
+        connection, _ = world.connect(failing)
+        connection.data_received(question)
+        world.run()
         assert world.talk(GET).written.endswith(b"GET ")
         world.acceptor.tick(IDLE_MS)
         connection.connection_lost(None)
         assert world.acceptor.faults.counts["http"] or failing.calls[number] == "get_extra_info"
         assert world.acceptor.connections_open == 1, f"{failing.calls[number]} left the connection in the acceptor"
-        assert len(os.listdir("/proc/self/fd")) == before, f"{failing.calls[number]} left the file open"
+        assert open_below(tmp_path) == set(), f"{failing.calls[number]} left the file open"

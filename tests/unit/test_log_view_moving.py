@@ -67,11 +67,15 @@ def test_a_segment_on_its_way_to_retention_can_be_read_and_is_where_the_log_begi
     desk = Desk(tmp_path)
     seen: list[int] = []
 
-    def look(number: int, _move: Callable[[], None]) -> None:
+    def look(number: int, move: Callable[[], None]) -> None:
         seen.append(number)
         told = head(desk)
         assert told["first_lsn"] == 1
-        assert readable_bytes(desk, number) == {one["segment"]: one["bytes"] for one in told["segments"]}[number]
+        bytes_of = {one["segment"]: one["bytes"] for one in told["segments"]}
+        assert list(bytes_of) == list(range(1, number + 2)), "with the one that is written"
+        assert readable_bytes(desk, number) == bytes_of[number]
+        move()
+        assert [one["segment"] for one in desk.listed()] == list(bytes_of)
 
     while_leaving(desk, look)
     assert seen[0] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterator
 from itertools import count
 from types import SimpleNamespace
@@ -163,20 +164,10 @@ def test_a_work_sleeps_until_something_comes_from_elsewhere(desk: Desk) -> None:
 
 
 def test_what_nobody_waits_for_any_more_waits_for_nothing_itself(desk: Desk) -> None:
-    ended: list[str] = []
+    begun: list[str] = []
     elsewhere: asyncio.Future[int] = desk.loop.create_future()
-
-    def waiting(name: str, step: Any) -> Steps:
-        try:
-            yield step
-        finally:
-            ended.append(name)
-        return {}
-
-    works = [
-        desk.calls.begin(waiting(name, step), changes=False)
-        for name, step in (("a time", Until(1_000_000)), ("a thread", elsewhere))
-    ]
+    steps = [counting(begun, "a time", 2, step=Until(1_000_000)), counting(begun, "a thread", 2, step=elsewhere)]
+    works = [desk.calls.begin(each, changes=False) for each in steps]
     desk.calls.run(0)
     before = desk.turn_wanted.call_count
     for work in works:
@@ -186,5 +177,6 @@ def test_what_nobody_waits_for_any_more_waits_for_nothing_itself(desk: Desk) -> 
     assert elsewhere.done(), "it was cancelled"
     assert desk.calls.is_due
     desk.calls.run(0)
-    assert sorted(ended) == ["a thread", "a time"]
+    assert begun == ["a time", "a thread"]
+    assert [inspect.getgeneratorstate(each) for each in steps] == [inspect.GEN_CLOSED] * 2
     assert len(desk.calls) == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.config.settings import AddressSettings
 from artemis_py.core.memory import Memory
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages import ReadAhead
 from artemis_py.paged_messages import PlaceSet
 
 FIRST = 1000

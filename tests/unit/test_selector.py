@@ -169,19 +169,9 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("text", TRUE)
-def test_true(text: str) -> None:
-    assert truth(text) is True
-
-
-@pytest.mark.parametrize("text", FALSE)
-def test_false(text: str) -> None:
-    assert truth(text) is False
-
-
-@pytest.mark.parametrize("text", UNKNOWN)
-def test_unknown(text: str) -> None:
-    assert truth(text) is None
+@pytest.mark.parametrize(("texts", "result"), [(TRUE, True), (FALSE, False), (UNKNOWN, None)])
+def test_true_false_and_unknown(texts: list[str], result: bool | None) -> None:
+    assert [text for text in texts if truth(text) is not result] == []
 
 
 def test_between_decides_by_one_bound_when_the_other_is_unknown() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from artemis_py import atomic_files
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.config.tables.declarations import RetentionConfig
 from artemis_py.server.journal_store import JournalStore
@@ -20,6 +20,7 @@ from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
 from tests.kit.failing_os import FailingOs
+from tests.kit.process import open_below
 
 CALLS = frozenset({"open", "pwrite", "fsync", "fdatasync", "ftruncate", "rename", "stat", "fstat", "scandir"})
 
@@ -36,20 +37,15 @@ def _config(folder: Path, **named: Any) -> BrokerConfig:
     )
 
 
-def _held() -> tuple[int, int]:
-    """How many files and threads there are."""
-    return len(os.listdir("/proc/self/fd")), threading.active_count()
-
-
 def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = _config(tmp_path)
     store = open_store(config, Mock())
     store.log.queue_changed(dict(QUEUE))
     store.log.published(message(1), [QUEUE_ID], 0)
     store.close()
-    before = _held()
+    threads = set(threading.enumerate())
     system = FailingOs(CALLS, errno.EIO)
-    system.put_in_place(monkeypatch, disk_module, permissions, space)
+    system.put_in_place(monkeypatch, disk_module, permissions, space, atomic_files)
     open_store(config, Mock()).close()
     calls = system.count
     assert calls > 20
@@ -60,13 +56,14 @@ def test_a_start_that_fails_at_any_call_leaves_nothing_open(tmp_path: Path, monk
             open_store(config, Mock()).close()
         except DiskError:
             failed += 1
-        assert _held() == before, f"call {at}"
+        assert open_below(tmp_path) == set(), f"call {at}"
+        assert set(threading.enumerate()) <= threads, f"call {at}"
     assert failed > 5
 
 
 @pytest.mark.parametrize("persistence", [True, False])
 def test_an_end_that_fails_leaves_nothing_open(tmp_path: Path, persistence: bool) -> None:
-    before = _held()
+    threads = set(threading.enumerate())
     store = open_store(_config(tmp_path, persistence_enabled=persistence), Mock())
     store.log.queue_changed(dict(QUEUE))
     if isinstance(store, JournalStore):
@@ -75,4 +72,5 @@ def test_an_end_that_fails_leaves_nothing_open(tmp_path: Path, persistence: bool
             store.close()
     else:
         store.close()
-    assert _held() == before
+    assert open_below(tmp_path) == set()
+    assert set(threading.enumerate()) <= threads

@@ -6,10 +6,10 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Set
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -122,49 +122,28 @@ async def test_of_a_login_config(tmp_path: Path) -> None:
         await world.until_ended("ann", "bob", "till")
 
 
-@dataclass(eq=False)
-class File:
-    """Like a file of users. ``look`` takes as long and fails as a test says."""
-
-    path: Path
-    may_go_on: threading.Event = field(default_factory=threading.Event)
-    failure: Exception | None = None
-
-    def check(self) -> str:
-        assert self.may_go_on.wait(WAIT_S)
-        if self.failure is not None:
-            raise self.failure
-        return ""
-
-
-def realms_of(file: File) -> Any:
-    """An authenticator with one file and one user."""
-    found = SimpleNamespace(files=(file,), password="b", authenticate=lambda _: None)
-    found.logins = lambda: [("bob", found.password)]
-    return found
-
-
 @pytest.mark.asyncio
 async def test_files_that_hang_do_not_hold_up_the_start(tmp_path: Path) -> None:
-    world, file = World(tmp_path), File(tmp_path / "users")
-    realms = realms_of(file)
+    world, may_go_on = World(tmp_path), threading.Event()
+    file = SimpleNamespace(path=tmp_path / "users", check=lambda: "" if may_go_on.wait(WAIT_S) else "it hangs")
+    realms: Any = SimpleNamespace(files=(file,), logins=Mock(return_value=[("bob", "b")]), authenticate=Mock())
     async with world.watched(realms):
         (line,) = world.said
         assert f"not read within 0.1 s: {file.path}" in line
-        realms.password = "other"
-        file.may_go_on.set()
+        realms.logins.return_value = [("bob", "other")]
+        may_go_on.set()
         await world.until_ended("bob")
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("failure", [OSError("no"), RuntimeError("no")])
 async def test_files_are_looked_at_again_after_a_failure(tmp_path: Path, failure: Exception) -> None:
-    world, file = World(tmp_path), File(tmp_path / "users")
-    realms = realms_of(file)
-    file.may_go_on.set()
-    file.failure = failure
+    world, check = World(tmp_path), Mock(return_value="", side_effect=failure)
+    file = SimpleNamespace(path=tmp_path / "users", check=check)
+    realms: Any = SimpleNamespace(files=(file,), logins=Mock(return_value=[("bob", "b")]), authenticate=Mock())
     async with world.watched(realms):
         assert await asyncio.wait_for(world.failed.get(), WAIT_S) is failure
-        file.failure, realms.password = None, "other"
+        check.side_effect = None
+        realms.logins.return_value = [("bob", "other")]
         world.watch.check_soon()
         await world.until_ended("bob")

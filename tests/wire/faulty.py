@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
-from unittest.mock import DEFAULT, Mock, patch
+from unittest.mock import patch
 
 from tests.kit.fake_loop import FakeTransport
 from tests.kit.frames import ServerStream
@@ -33,19 +33,19 @@ class FaultyClient(Client):
         self.unread = bytearray()
         self._fails = fails
         self.calls: list[str] = []
-        faulty = Mock(spec=FakeTransport, wraps=self.transport)
+        faulty = FakeTransport(world.loop, self.connection)
         for name in CALLS:
-            getattr(faulty, name).side_effect = partial(self._called, name)
+            setattr(faulty, name, partial(self._called, name))
         self.connection.connection_made(faulty)
         world.clients["victim"] = self
         world.settle()
 
-    def _called(self, name: str, *arguments: Any, **_: Any) -> Any:
+    def _called(self, name: str, *arguments: Any, **named: Any) -> Any:
         self.calls.append(name)
         error = self._fails(len(self.calls) - 1, name)
         if error is not None:
             raise error
-        return ("10.0.0.7", 4711) if arguments == ("peername",) else DEFAULT
+        return ("10.0.0.7", 4711) if arguments == ("peername",) else getattr(self.transport, name)(*arguments, **named)
 
 
 def breaking(owner: type, name: str, when: Callable[..., bool]) -> Any:

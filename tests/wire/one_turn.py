@@ -1,7 +1,11 @@
-"""Which transcripts are about what falls into one turn."""
+"""Which transcripts are about what falls into one turn, and what no turns of any size can change."""
 
 from __future__ import annotations
 
+import pytest
+
+WHOLE_TURNS_ONLY = pytest.mark.parametrize("turns_of_any_size", ["whole turns"], indirect=True)
+"""Of tests that say themselves how much a turn may do, or run none."""
 ABOUT_ONE_TURN = frozenset(
     {"blocked_sender_leaves", "drop_in_the_turn_of_arrival", "one_turn_whole_life", "two_producers"}
 )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.queues.rows import RING
+from tests.wire.one_turn import WHOLE_TURNS_ONLY
+
+pytestmark = WHOLE_TURNS_ONLY
 
 HERE = Path(__file__).parent
 TRANSCRIPTS = sorted((HERE / "transcripts").rglob("*.stomp"))
+TEXTS = {path: path.read_text(encoding="utf-8") for path in TRANSCRIPTS}
 TESTS = "\n".join(path.read_text(encoding="utf-8") for path in HERE.glob("test_*.py"))
 
 CHECKS = range(1, 31)
@@ -21,23 +26,17 @@ RING_ROWS = [row for row in RING if row not in ("R-18", "R-19")]
 QUEUE_SCENARIOS = (4, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20)
 
 
-def numbered(prefix: str) -> set[int]:
+@pytest.mark.parametrize(("prefix", "numbers"), [("check", CHECKS), ("ring", RING_SCENARIOS)])
+def test_all_numbers(prefix: str, numbers: Iterable[int]) -> None:
     names = [path.stem for path in TRANSCRIPTS] + re.findall(r"def test_(\w+)", TESTS)
-    return {int(found[1]) for name in names if (found := re.match(prefix + r"_(\d+)(_|$)", name))}
+    found = [re.match(prefix + r"_(\d+)(_|$)", name) for name in names]
+    assert {int(each[1]) for each in found if each} == set(numbers)
 
 
-def test_all_checks() -> None:
-    assert numbered("check") == set(CHECKS)
-
-
-def test_all_ring_scenarios() -> None:
-    assert numbered("ring") == set(RING_SCENARIOS)
-
-
-@pytest.mark.parametrize("row", RING_ROWS)
-def test_all_ring_rows(row: str) -> None:
-    texts = [path.read_text(encoding="utf-8") for path in TRANSCRIPTS] + [path.stem for path in TRANSCRIPTS] + [TESTS]
-    assert any(re.search(rf"{row}\b|{row.replace('-', '_')}_", text) for text in texts)
+def test_all_ring_rows() -> None:
+    texts = [*TEXTS.values(), *(path.stem for path in TEXTS), TESTS]
+    patterns = {row: re.compile(rf"{row}\b|{row.replace('-', '_')}_") for row in RING_ROWS}
+    assert [row for row, pattern in patterns.items() if not any(map(pattern.search, texts))] == []
 
 
 @pytest.mark.parametrize("number", QUEUE_SCENARIOS)
@@ -46,5 +45,4 @@ def test_all_queue_scenarios(number: int) -> None:
 
 
 def test_every_transcript_has_a_title() -> None:
-    untitled = [path.name for path in TRANSCRIPTS if not re.match(r"title: \S", path.read_text(encoding="utf-8"))]
-    assert not untitled
+    assert [path.name for path, text in TEXTS.items() if not re.match(r"title: \S", text)] == []

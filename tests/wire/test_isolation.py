@@ -17,7 +17,6 @@ from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
-from tests.kit.in_process import Client
 from tests.wire.faulty import CALLS, Fails, FaultyClient, breaking, named
 from tests.wire.test_large import LargeBodiesBroker
 
@@ -61,22 +60,6 @@ class IsolationWorld(LargeBodiesBroker):
         self.advance(BEAT_MS)
         self.beating.collect()
         assert self.beating.stream.beats > beats, "no heart-beat"
-
-    def check_nothing_is_left(self, victim: Client) -> None:
-        """The victim counts nowhere, and no list has it."""
-        turns, connection = self.turns, victim.connection
-        self.advance(10 * LINGER_MS)
-        assert self.stats.connections == {one.connection for one in (self.reader, self.sender, self.beating)}
-        assert self.acceptance.open_count == 3
-        assert self.stats.sessions_open == 3
-        lists = (turns.output.dirty, turns.input.scheduler, turns.input.blocked, turns.input.lost)
-        assert [list(one) for one in lists] == [[], [], [], []]
-        assert connection not in turns.output.waiting
-        assert connection not in turns.watches._connections.values()
-        assert not connection.session.subscriptions.by_key
-        assert not connection.session.transactions.by_name
-        taken = [queue.name for queue in self.broker.queues.values() if queue.name != "news" and queue.consumer_count]
-        assert not taken, "a consumer of the victim is still there"
 
 
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
@@ -134,7 +117,9 @@ def live(world: IsolationWorld, victim: FaultyClient, life: Life) -> None:
 
 
 def run(life: Life, fails: Fails = lambda *_: None) -> tuple[IsolationWorld, FaultyClient]:
-    """One life of a victim among bystanders, who are looked at afterwards."""
+    """One life of a victim among bystanders, who are looked at afterwards; then the victim counts nowhere, and no list
+    has it.
+    """
     world = IsolationWorld()
     victim = FaultyClient(world, fails)
     live(world, victim, life)
@@ -142,7 +127,19 @@ def run(life: Life, fails: Fails = lambda *_: None) -> tuple[IsolationWorld, Fau
     world.check_bystanders()
     if not victim.transport.lost:
         victim.drop()
-    world.check_nothing_is_left(victim)
+    turns, connection = world.turns, victim.connection
+    world.advance(10 * LINGER_MS)
+    assert world.stats.connections == {one.connection for one in (world.reader, world.sender, world.beating)}
+    assert world.acceptance.open_count == 3
+    assert world.stats.sessions_open == 3
+    lists = (turns.output.dirty, turns.input.scheduler, turns.input.blocked, turns.input.lost)
+    assert [list(one) for one in lists] == [[], [], [], []]
+    assert connection not in turns.output.waiting
+    assert connection not in turns.watches._connections.values()
+    assert not connection.session.subscriptions.by_key
+    assert not connection.session.transactions.by_name
+    taken = [queue.name for queue in world.broker.queues.values() if queue.name != "news" and queue.consumer_count]
+    assert not taken, "a consumer of the victim is still there"
     return world, victim
 
 

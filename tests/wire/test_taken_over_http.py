@@ -79,13 +79,9 @@ class World(InProcessBroker):
         assert self.turns.guard.holdings.of(CONNECTIONS) == 0
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
 @steps
-def test_a_lease_ends_at_its_time(world: World, step_ms: int) -> None:
+def test_a_lease_ends_at_its_time(step_ms: int) -> None:
+    world = World()
     world.send()
     taken = world.take(lease_s=4)
     world.set_clock(step_ms)
@@ -101,7 +97,8 @@ def test_a_lease_ends_at_its_time(world: World, step_ms: int) -> None:
 
 
 @steps
-def test_a_wait_ends_at_its_time(world: World, step_ms: int) -> None:
+def test_a_wait_ends_at_its_time(step_ms: int) -> None:
+    world = World()
     answer = world.ask(timeout_s=4)
     world.set_clock(step_ms)
     world.advance(3_900)
@@ -111,13 +108,15 @@ def test_a_wait_ends_at_its_time(world: World, step_ms: int) -> None:
     world.assert_nobody_is_here()
 
 
-def test_without_a_wait_the_answer_comes_at_once(world: World) -> None:
+def test_without_a_wait_the_answer_comes_at_once() -> None:
+    world = World()
     assert world.ask().result() is None
     world.assert_nobody_is_here()
 
 
-def test_a_lease_begins_when_the_message_is_there(world: World) -> None:
+def test_a_lease_begins_when_the_message_is_there() -> None:
     """And the wait is over: its end ends nothing."""
+    world = World()
     answer = world.ask(timeout_s=4, lease_s=4)
     world.advance(3_000)
     world.send()
@@ -128,7 +127,8 @@ def test_a_lease_begins_when_the_message_is_there(world: World) -> None:
     assert (len(world.messages), world.taken.contents.ready_count) == (0, 1)
 
 
-def test_what_is_acknowledged_has_no_lease_any_more(world: World) -> None:
+def test_what_is_acknowledged_has_no_lease_any_more() -> None:
+    world = World()
     world.send()
     done = world.acknowledge(world.take(lease_s=4))
     assert done.result() == {}
@@ -138,7 +138,8 @@ def test_what_is_acknowledged_has_no_lease_any_more(world: World) -> None:
     assert world.taken.message_count == 0
 
 
-def test_who_waits_no_more_is_forgotten(world: World) -> None:
+def test_who_waits_no_more_is_forgotten() -> None:
+    world = World()
     answer = world.ask(timeout_s=4)
     assert len(world.turns.watches.alarms.times) == 1
     answer.cancel()
@@ -149,7 +150,8 @@ def test_who_waits_no_more_is_forgotten(world: World) -> None:
     assert world.taken.contents.ready_count == 1
 
 
-def test_a_lease_that_ends_as_its_message_is_acknowledged_ends_nothing(world: World) -> None:
+def test_a_lease_that_ends_as_its_message_is_acknowledged_ends_nothing() -> None:
+    world = World()
     world.send()
     taken = world.take(lease_s=4)
     world.loop.now_ms += 4_000
@@ -157,7 +159,8 @@ def test_a_lease_that_ends_as_its_message_is_acknowledged_ends_nothing(world: Wo
     assert world.taken.message_count == 0
 
 
-def test_many_leases_that_end_at_once_take_many_turns(world: World) -> None:
+def test_many_leases_that_end_at_once_take_many_turns() -> None:
+    world = World()
     count = 300
     world.send(count)
     answers = [world.ask(lease_s=4) for _ in range(count)]
@@ -173,7 +176,8 @@ def test_many_leases_that_end_at_once_take_many_turns(world: World) -> None:
 
 
 @pytest.mark.interpreted
-def test_a_lease_that_fails_to_end_leaves_the_others_alone(world: World) -> None:
+def test_a_lease_that_fails_to_end_leaves_the_others_alone() -> None:
+    world = World()
     world.send(3)
     taken = [world.take(lease_s=4) for _ in range(3)]
     with breaking(Queue, "release", lambda _, __, entries: entries[0].message.id == taken[1].message_id):

@@ -38,6 +38,9 @@ WEB_CASES = [case for case in CASES if case.values[1] == "1.2" and case.id != "c
 SLOW_WEB_CASES = [case for case in WEB_CASES[1::8] if not str(case.id).startswith("turns/")]
 """Without those about what happens in one turn: so many small messages need several."""
 
+LONGEST: dict[tuple[Path, str], int] = {}
+"""How many bytes the longest write of a transcript has that was played whole."""
+
 pytestmark = pytest.mark.wire
 
 
@@ -55,7 +58,7 @@ def play(
 @pytest.mark.parametrize(("path", "version"), CASES)
 def test_whole(path: Path, version: str) -> None:
     """Each write of a client arrives in one piece."""
-    play(read_transcript(path), version, whole)
+    LONGEST[path, version] = play(read_transcript(path), version, whole).longest_bytes
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)
@@ -68,7 +71,8 @@ def test_byte_by_byte(path: Path, version: str) -> None:
 def test_divided_in_two(path: Path, version: str, turns_of_any_size: str, rng: random.Random) -> None:
     """Each write arrives in two pieces, wherever it is divided; with tiny turns at some places, others in each run."""
     transcript = read_transcript(path)
-    sizes = places(play(transcript, version, whole).longest_bytes, transcript.splits)
+    longest_bytes = LONGEST.get((path, version)) or play(transcript, version, whole).longest_bytes
+    sizes = places(longest_bytes, transcript.splits)
     if turns_of_any_size == "tiny turns":
         sizes = rng.sample(sizes, min(TINY_PLACES, len(sizes)))
     for size in sizes:

@@ -11,12 +11,12 @@ import pytest
 from artemis_py.core.budget import TURN_UNITS
 from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.cutting import whole
-from tests.wire.one_turn import ABOUT_ONE_TURN
+from tests.wire.one_turn import ABOUT_ONE_TURN, WHOLE_TURNS_ONLY
 from tests.wire.player import play
 from tests.wire.test_transcripts import CASES
 from tests.wire.transcript import read_transcript
 
-pytestmark = pytest.mark.wire
+pytestmark = [pytest.mark.wire, WHOLE_TURNS_ONLY]
 
 
 def recorded(world: InProcessBroker) -> Client:
@@ -48,8 +48,10 @@ def test_transcripts_are_the_same_to_the_byte(path: Path, version: str) -> None:
     assert everything_written(path, version, 1) == everything_written(path, version, maxsize)
 
 
-def _burst() -> bytes:
-    """What one client writes at once: runs, receipts, transactions, both line ends, errors of version 1.1."""
+def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
+    """What everybody was sent, in so many turns, when one client writes all at once: runs, receipts, transactions, both
+    line ends, errors of version 1.1.
+    """
     frames: list[bytes] = []
     for number in range(60):
         color = b"red" if number % 3 else b"green"
@@ -63,10 +65,7 @@ def _burst() -> bytes:
             b"ABORT\ntransaction:%d\nreceipt:refused-%d\n\n\0" % (number, number),
             b"SEND\ndestination:/topic/t\nexpires:9999999999999\ncolor:blue\n\n%d\0" % number,
         ]
-    return b"".join(frames) + b"NONSENSE\n\n\0" + b"SEND\ndestination:/queue/q\n\nnever\0"
-
-
-def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
+    frames += [b"NONSENSE\n\n\0", b"SEND\ndestination:/queue/q\n\nnever\0"]
     world = InProcessBroker(configuration(), connect=recorded)
     world.turns.units = units
     for name in ("sender", "all", "red", "blue", "same"):
@@ -75,7 +74,7 @@ def _after_a_burst(units: int) -> tuple[dict[str, bytes], int]:
     for name, selector in (("red", b"color='red'"), ("blue", b"color <> 'red'"), ("same", b"color  =  'red'")):
         world.client(name).send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:%b\n\n\0" % selector)
     turns = world.stats.turns
-    world.client("sender").send(_burst())
+    world.client("sender").send(b"".join(frames))
     return written(world), world.stats.turns - turns
 
 

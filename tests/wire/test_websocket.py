@@ -162,7 +162,7 @@ def test_frames_share_binary_messages(make: Callable[..., WebClient], most: int,
 def test_no_frame_is_longer_than_allowed(make: Callable[..., WebClient], size: int) -> None:
     world = world_with("webSocketMaxFramePayloadLength=60000;stompMinLargeMessageSize=-1")
     client = subscribed(world, make)
-    client.web._frame_bytes_max = 60000
+    client.web.frame_bytes_max = 60000
     body = b"x" * size
     client.send(sent(body))
     assert [one.body for one in client.heard()] == [body]
@@ -180,7 +180,7 @@ def test_a_large_body(make: Callable[..., WebClient], is_text: bool, size: int) 
     """One message in fragments, a text only if all of it is valid UTF-8, with other frames around it, in order."""
     world = LargeBodiesBroker()
     client = subscribed(world, make)
-    client.web._frame_bytes_max = 65536
+    client.web.frame_bytes_max = 65536
     body = ("Ж" * size).encode()[:size] if is_text and size % 2 == 0 else (b"x" if is_text else b"\xff") * size
     large = sent(body) if is_text else sent(b"x" * (size - 1) + b"\xff")
     client.send(sent(b"first") + large + sent(b"last"))

@@ -16,12 +16,6 @@ class WholeLog(DiskLog):
     settled = queue_changed = duplicate_id = DiskLog.number
 
 
-@pytest.fixture
-def world() -> DiskBroker:
-    """Clients p and c are greeted."""
-    return DiskBroker(WholeLog())
-
-
 def syncs_until_answered(world: DiskBroker, name: str) -> int:
     """The lsn at which a client has its RECEIPT."""
     for lsn in range(world.log.last_lsn + 1):
@@ -31,15 +25,17 @@ def syncs_until_answered(world: DiskBroker, name: str) -> int:
     raise AssertionError("not answered although all is durable")
 
 
-def test_a_receipt_waits_for_nothing_of_others(world: DiskBroker) -> None:
+def test_a_receipt_waits_for_nothing_of_others() -> None:
+    world = DiskBroker(WholeLog())
     world.client("p").send(SEND)
     world.client("c").send(b"SEND\ndestination:/queue/q\nreceipt:1\n\n\0")
     assert world.log.last_lsn > world.log.durable_lsn
     assert (world.receipts("p"), world.receipts("c")) == ([], ["1"])
 
 
-def test_a_subscription_is_confirmed_when_its_queue_outlives_a_crash(world: DiskBroker) -> None:
+def test_a_subscription_is_confirmed_when_its_queue_outlives_a_crash() -> None:
     """Also if somebody else made the queue, a moment ago."""
+    world = DiskBroker(WholeLog())
     world.client("p").send(SUBSCRIBE)
     made_lsn = world.log.last_lsn
     assert made_lsn > 0
@@ -48,7 +44,8 @@ def test_a_subscription_is_confirmed_when_its_queue_outlives_a_crash(world: Disk
     assert syncs_until_answered(world, "c") == made_lsn
 
 
-def test_a_duplicate_is_confirmed_when_the_first_one_is_durable(world: DiskBroker) -> None:
+def test_a_duplicate_is_confirmed_when_the_first_one_is_durable() -> None:
+    world = DiskBroker(WholeLog())
     send = SEND.replace(b"receipt:1", b"receipt:1\n_AMQ_DUPL_ID:d")
     world.client("p").send(send)
     last_lsn = world.log.last_lsn
@@ -57,7 +54,8 @@ def test_a_duplicate_is_confirmed_when_the_first_one_is_durable(world: DiskBroke
     assert syncs_until_answered(world, "c") == last_lsn
 
 
-def test_a_repeated_commit_is_confirmed_when_the_first_one_is_durable(world: DiskBroker) -> None:
+def test_a_repeated_commit_is_confirmed_when_the_first_one_is_durable() -> None:
+    world = DiskBroker(WholeLog())
     commit = (
         b"BEGIN\ntransaction:t\n\n\0" + SEND.replace(b"receipt:1", b"transaction:t")
         + b"COMMIT\ntransaction:t\nreceipt:1\n_AMQ_DUPL_ID:c\n\n\0"

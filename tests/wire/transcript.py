@@ -124,6 +124,7 @@ def _read_steps(lines: list[str], first_number: int) -> list[Step]:
     return steps
 
 
+@functools.cache
 def lines_for(version: str, block: tuple[str, ...]) -> list[str]:
     """The lines of a block that are meant for a version."""
     found = [(line, _ONLY.match(line)) for line in block]
@@ -140,6 +141,7 @@ def sent_bytes(lines: list[str]) -> bytes:
     return b"".join(parts)
 
 
+@functools.lru_cache(maxsize=4096)
 def unescaped(text: str) -> bytes:
     """Resolve the caret escapes."""
     return _ESCAPE.sub(_resolve, text.encode())

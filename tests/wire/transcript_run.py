@@ -31,6 +31,8 @@ class TranscriptRun:
 
     def fill(self, text: str) -> str:
         """Replace ``{name}``, ``{now}``, ``{now+500}``. Raises KeyError for a name that nothing captured."""
+        if "{" not in text:
+            return text
         now_ms = self.world.now_ms
         text = re.sub(r"\{now([+-]\d+)?\}", lambda match: str(now_ms + int(match[1] or 0)), text)
         return PLACEHOLDER.sub(lambda match: self.values[match[1]], text)

@@ -13,18 +13,17 @@ from artemis_py.config.tables.fields import settings_of
 from artemis_py.management.artemis.beans import KINDS, BeanKind
 from artemis_py.management.artemis.java import signature_of
 from artemis_py.management.artemis.operations import kind_of
-from artemis_py.management.jobs import JOBS
 from artemis_py.management.listing import FLAG, MAP, NUMBER, TEXT, AnyKind, Field
 from artemis_py.management.notifications import HEADERS, SENTENCES
 from artemis_py.management.operation import ATTRIBUTES, EDIT, LISTING, Operation
-from artemis_py.management.operations.acceptors import ACCEPTORS
 from artemis_py.management.operations.addresses import ADDRESSES
 from artemis_py.management.operations.bridges import BRIDGES
 from artemis_py.management.operations.browse import WHOLE
-from artemis_py.management.operations.connections import CONNECTIONS, PRODUCERS, SESSIONS
+from artemis_py.management.operations.connections import ACCEPTORS, CONNECTIONS, PRODUCERS, SESSIONS
 from artemis_py.management.operations.consumers import CONSUMERS
 from artemis_py.management.operations.dead_letters import DEAD_LETTERS
 from artemis_py.management.operations.diverts import DIVERTS
+from artemis_py.management.operations.jobs import JOBS
 from artemis_py.management.operations.messages import GONE, LEFT, OF_COPIES
 from artemis_py.management.operations.queues import QUEUES
 from artemis_py.management.operations.settings import ROLES, SETTINGS

@@ -10,7 +10,7 @@ from typing import Final
 
 from artemis_py.config.draft import Draft, QueueDraft
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.settings import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.declarations import AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.views import View, view_of

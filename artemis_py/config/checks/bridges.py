@@ -8,8 +8,8 @@ from typing import Any, Final
 from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.draft import BridgeDraft, Draft
 from artemis_py.config.elements import UriError, parse_uri
-from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.problems import nearest, unless_newer
+from artemis_py.config.settings import SettingsRepository
 from artemis_py.config.tables.acceptor import AcceptorConfig, is_loopback
 from artemis_py.config.tables.bridges import CONNECTOR_PARAMS, BridgeConfig, ConnectorConfig
 from artemis_py.config.tables.declarations import AddressConfig, Origin, QueueConfig

@@ -12,7 +12,7 @@ from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.checks.bridges import returning
 from artemis_py.config.draft import Draft
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.settings import SettingsRepository
 from artemis_py.config.tables.acceptor import AcceptorConfig
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.bridges import BridgeConfig

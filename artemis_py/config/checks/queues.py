@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, final
 
 from artemis_py.config.checks.addresses import Readers
 from artemis_py.config.draft import Draft, Values
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.settings import SettingsEntry, SettingsRepository
 from artemis_py.config.tables.address_settings import AddressSettings
 from artemis_py.config.tables.declarations import QUEUE_DEFAULTS, AddressConfig, Origin, QueueConfig
 from artemis_py.config.tables.queue_conflicts import CONFLICTS, Conflict

@@ -13,9 +13,8 @@ from artemis_py.config.checks.views import check_views
 from artemis_py.config.draft import Draft, NamedDraft, QueueDraft, Values
 from artemis_py.config.elements import drop_unset
 from artemis_py.config.matching import check_setting_match
-from artemis_py.config.merging import SettingsEntry
 from artemis_py.config.problems import ERROR, Problems, nearest
-from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, Origin, QueueConfig
+from artemis_py.config.settings import AddressConfig, AddressSettings, BrokerConfig, Origin, QueueConfig, SettingsEntry
 from artemis_py.config.tables.fields import REFUSED, Setting, ValueTextError, names_of, parse_value, settings_of
 from artemis_py.errors import BadRequestError, MatchError
 

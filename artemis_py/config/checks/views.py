@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from artemis_py.config.draft import Draft
 from artemis_py.config.matching import WildcardSyntax
-from artemis_py.config.merging import SettingsRepository
+from artemis_py.config.settings import SettingsRepository
 from artemis_py.config.tables.declarations import AddressConfig, QueueConfig
 from artemis_py.config.tables.views import View, addresses_in, is_published_to, view_of
 from artemis_py.config.wildcards import is_wildcard

@@ -1,6 +1,6 @@
 """The element ``address-setting``: settings for every address that its ``match`` applies to.
 
-Several address-settings may apply to one address; :mod:`artemis_py.config.merging` merges them into one
+Several address-settings may apply to one address; :mod:`artemis_py.config.settings` merges them into one
 :class:`AddressSettings`.
 """
 

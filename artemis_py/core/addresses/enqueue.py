@@ -13,7 +13,7 @@ from artemis_py.core.budget import SLICE_MAX, Budget
 from artemis_py.core.events import PAGES
 from artemis_py.core.memory import keep, release
 from artemis_py.core.order.entry import ABANDONED, DAMAGED, DELETED, Entry
-from artemis_py.core.pages.page_stream import Streams
+from artemis_py.core.pages import Streams
 from artemis_py.core.publish_outcome import note_taken
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost

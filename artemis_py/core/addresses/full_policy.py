@@ -8,7 +8,7 @@ from artemis_py.config.settings import AddressSettings
 from artemis_py.core.consumer import Sender
 from artemis_py.core.events import Events
 from artemis_py.core.memory import Memory
-from artemis_py.core.pages.page_stream import PageStream
+from artemis_py.core.pages import PageStream
 from artemis_py.core.queue_reference import QueueAddress
 from artemis_py.message import Account
 

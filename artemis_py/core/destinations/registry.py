@@ -17,7 +17,7 @@ from artemis_py.core.memory import ADDRESS_BYTES, ADDRESSES, QUEUE_BYTES, QUEUES
 from artemis_py.core.notification_fields import tell_address, tell_binding
 from artemis_py.core.notifications import ADDRESS_ADDED, ADDRESS_REMOVED, BINDING_ADDED, BINDING_REMOVED
 from artemis_py.core.order.entry import DELETED
-from artemis_py.core.pages.page_stream import Streams
+from artemis_py.core.pages import Streams
 from artemis_py.core.queue.attributes import declaration_of, use_declaration
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recipe import build_queue

@@ -11,8 +11,7 @@ from artemis_py.core.consumer import Consumer
 from artemis_py.core.dead_letters import cause_of, comes_from
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.order.order import HIGHEST, LOWEST, Cursor, Point
-from artemis_py.core.pages.cursor import Backlog
-from artemis_py.core.pages.page_stream import PageReader
+from artemis_py.core.pages import Backlog, PageReader
 from artemis_py.core.queue.depaging import READ_UNITS
 from artemis_py.core.queue.messages import RUN_LENGTH
 from artemis_py.core.queue.queue import Queue

@@ -7,7 +7,7 @@ from typing import final
 from artemis_py.core.budget import OVERDRAFT_UNITS, Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import ABANDONED, REPLACED, Entry
-from artemis_py.core.pages.page_stream import PageStream
+from artemis_py.core.pages import PageStream
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.delivery import AfterRemoval, Delivery
 from artemis_py.core.queue.depaging import QueuePages

@@ -28,7 +28,7 @@ from artemis_py.config.tables.queue_settings import (
     queue_settings,
     written_attributes,
 )
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages import ReadAhead
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.groups import GroupRule
 from artemis_py.core.queue.overflow import Overflow

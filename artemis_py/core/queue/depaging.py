@@ -7,8 +7,7 @@ from typing import Final, final
 from artemis_py.core.budget import OVERDRAFT_UNITS, SLICE_MAX
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
-from artemis_py.core.pages.cursor import Backlog, PageExpiry, ReadAhead
-from artemis_py.core.pages.page_stream import PageReader, PageStream, RestoredShare
+from artemis_py.core.pages import Backlog, PageExpiry, PageReader, PageStream, ReadAhead, RestoredShare
 from artemis_py.core.queue.alerts import AlertWatch
 from artemis_py.core.queue.messages import EXPIRE, Contents, not_before_ms
 from artemis_py.core.queue.state import QueueState

@@ -13,8 +13,7 @@ from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, MOVED, REPLACED
 from artemis_py.core.order.fifo import Fifo
 from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
-from artemis_py.core.pages.cursor import Backlog
-from artemis_py.core.pages.page_stream import RestoredShare
+from artemis_py.core.pages import Backlog, RestoredShare
 from artemis_py.core.publish_outcome import note_dropped
 from artemis_py.core.queue.groups import Grouping
 from artemis_py.core.queue.leases import Leases

@@ -16,7 +16,7 @@ from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
 from artemis_py.core.order.entry import ABANDONED, NACKED, Entry
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages import ReadAhead
 from artemis_py.core.queue.acknowledge import (
     AcknowledgeByFilter,
     AcknowledgeUpTo,

@@ -19,7 +19,7 @@ from artemis_py.core.order.last_value import LastValues
 from artemis_py.core.order.order import Order
 from artemis_py.core.order.priority import PriorityOrder
 from artemis_py.core.order.sorted import HeaderRank, SortedOrder, ValueRank
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages import ReadAhead
 from artemis_py.core.queue.barriers import BarrierRule, TargetDepth
 from artemis_py.core.queue.consumers import Exclusivity
 from artemis_py.core.queue.distribution import Distribution, Ranked, RoundRobin

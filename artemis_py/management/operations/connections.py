@@ -1,4 +1,5 @@
-"""Connections of clients, their sessions and producers: their fields, and the operations that list and close them.
+"""Connections of clients, their sessions and producers, and the acceptors that they came to: their fields, and the
+operations that list and close them.
 
 STOMP has one session on a connection, and no producers: a producer here is an address to which a session has sent.
 """
@@ -10,10 +11,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from artemis_py.config.matching import WildcardSyntax
+from artemis_py.config.secrets_in_text import MASK, names_a_secret
+from artemis_py.config.settings import AcceptorConfig
 from artemis_py.config.wildcards import WildcardIndex, is_wildcard
 from artemis_py.errors import NotFoundError
-from artemis_py.management.listing import EPOCH_MS, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind, select
-from artemis_py.management.managed import Arguments, Connected, Managed, Sender, Steps, at_once
+from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind, select
+from artemis_py.management.managed import AcceptorState, Arguments, Connected, Managed, Sender, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation, list_query, listing, select_rows
 
 CONNECTIONS: Final[Kind[Connected]] = Kind(
@@ -317,4 +320,54 @@ SESSION_OPERATIONS: Final = (
         "To which addresses sessions have sent, one row for each of the latest 8 of a session.",
         _list_producers,
     ),
+)
+
+
+# ---- acceptors -------------------------------------------------------------------------------------------------------
+
+
+def _parameters(acceptor: AcceptorConfig) -> str:
+    """The parameters of its URI, as they are written there; secrets are masked."""
+    parameters = {name: MASK if names_a_secret(name) else value for name, value in acceptor.params.items()}
+    return ";".join(f"{name}={value}" for name, value in parameters.items())
+
+
+ACCEPTORS: Final[Kind[AcceptorState]] = Kind(
+    "acceptor",
+    "acceptors",
+    [
+        Field("name", TEXT, "The acceptor's name", lambda it: it.config.name, is_brief=True),
+        Field("started", FLAG, "Is it open?", lambda it: it.place is not None, is_brief=True),
+        Field(
+            "localAddress", TEXT, "Host and port on which it listens; null: on none", lambda it: it.place, is_brief=True
+        ),
+        Field(
+            "protocols",
+            TEXT,
+            "What it speaks, with commas between",
+            lambda it: ",".join(it.config.protocols),
+            is_brief=True,
+        ),
+        Field("tls", FLAG, "Does it speak TLS?", lambda it: it.config.is_tls, is_brief=True),
+        Field("connectionCount", NUMBER, "Clients that it serves", lambda it: it.connection_count, is_brief=True),
+        Field(
+            "connectionsLeft",
+            NUMBER,
+            "How many more it takes, by connectionsAllowed and the files that the broker may open; -1: any number",
+            lambda it: it.connections_left,
+            is_brief=True,
+        ),
+        Field("parameters", TEXT, "The parameters of its URI; secrets are masked", lambda it: _parameters(it.config)),
+        Field("refused", TEXT, "Why it may not be opened; null: it may", lambda it: it.config.refused),
+        Field("declaredAt", TEXT, "File and line that declare it", lambda it: str(it.config.origin)),
+    ],
+)
+
+
+def _list_acceptors(managed: Managed, arguments: Arguments) -> Steps:
+    return (yield from select_rows(ACCEPTORS, managed.acceptors(), arguments))
+
+
+ACCEPTOR_OPERATIONS: Final = (
+    listing("listAcceptors", "/api/acceptors", "acceptor ls", ACCEPTORS, "Acceptors.", _list_acceptors),
 )

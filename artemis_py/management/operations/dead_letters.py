@@ -12,9 +12,8 @@ from artemis_py.core.operations.scan import DELIVERING, STATES, UNHELD, LocatedM
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.tasks import Until
 from artemis_py.errors import BadRequestError
-from artemis_py.management.jobs import Job
 from artemis_py.management.listing import EPOCH_MS, FLAG, LOOKS_PER_STEP, NUMBER, TEXT, Field, Kind
-from artemis_py.management.managed import Arguments, Managed, Steps, lookup
+from artemis_py.management.managed import Arguments, Job, Managed, Steps, lookup
 from artemis_py.management.operation import EDIT, LISTING, VIEW, Argument, Operation, select_rows
 from artemis_py.management.operations.arguments import CAUSE, FILTER, message_filter_of
 from artemis_py.management.operations.browse import scan_messages

@@ -1,14 +1,33 @@
-"""Operations that list and stop background jobs."""
+"""Background jobs: their fields, and the operations that list and stop them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from artemis_py.errors import NotFoundError
-from artemis_py.management.jobs import JOBS, STOPPED
-from artemis_py.management.listing import NUMBER
-from artemis_py.management.managed import Arguments, Managed, Steps, at_once
+from artemis_py.management.listing import EPOCH_MS, NUMBER, TEXT, Field, Kind
+from artemis_py.management.managed import STOPPED, Arguments, Job, Managed, Steps, at_once
 from artemis_py.management.operation import EDIT, Argument, Operation, listing, select_rows
+
+JOBS: Final[Kind[Job]] = Kind(
+    "job",
+    "jobs",
+    [
+        Field("id", NUMBER, "The job's number", lambda it: it.id, is_brief=True),
+        Field("what", TEXT, "What it does", lambda it: it.what, is_brief=True),
+        Field("queue", TEXT, "The queue whose messages it is about", lambda it: it.queue, is_brief=True),
+        Field("state", TEXT, "running, done or stopped", lambda it: it.state, is_brief=True),
+        Field("done", NUMBER, "How many messages it has done", lambda it: it.done(), "messages", is_brief=True),
+        Field(
+            "planned", NUMBER, "How many there were when it began", lambda it: it.planned_count, "messages",
+            is_brief=True,
+        ),
+        Field("rate", NUMBER, "How many it does in a second at most", lambda it: it.rate, "messages"),
+        Field("began", NUMBER, "When it began", lambda it: it.begun_ms, EPOCH_MS),
+        Field("ended", NUMBER, "When it ended; 0: it runs", lambda it: it.ended_ms, EPOCH_MS),
+        Field("remark", TEXT, "What else there is to say; null: nothing", lambda it: it.remark or None, is_brief=True),
+    ],
+)  # fmt: skip
 
 
 def _list(managed: Managed, arguments: Arguments) -> Steps:
@@ -24,8 +43,6 @@ def _stop(managed: Managed, arguments: Arguments) -> Steps:
     return at_once(JOBS.row(job))
 
 
-_NO_JOBS: Final = "Artemis has no jobs."
-
 JOB_OPERATIONS: Final = (
     listing("listJobs", "/api/jobs", "job ls", JOBS, "Background jobs.", _list),
     Operation(
@@ -40,6 +57,6 @@ JOB_OPERATIONS: Final = (
         arguments=(Argument("job", NUMBER, "the number of the job"),),
         shows=JOBS,
         work=_stop,
-        no_mbean=_NO_JOBS,
+        no_mbean="Artemis has no jobs.",
     ),
 )

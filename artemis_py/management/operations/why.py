@@ -11,9 +11,8 @@ from artemis_py.management.operation import VIEW, Argument, Operation
 from artemis_py.management.operations.arguments import QUEUE, queue_of
 from artemis_py.management.operations.connections import CONNECTION
 from artemis_py.management.why.blocked import blocked, blocked_connection
-from artemis_py.management.why.dead import dead
-from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.growing import growing
+from artemis_py.management.why.losses import dead, dropped
 from artemis_py.management.why.not_delivered import about_message, not_delivered
 from artemis_py.management.why.question import REASONS, Findings, Question, learn_queues
 from artemis_py.management.why.slow import slow

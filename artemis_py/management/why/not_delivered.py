@@ -40,7 +40,7 @@ from artemis_py.core.queue.why import (
     why_pending,
 )
 from artemis_py.core.tasks import WAIT
-from artemis_py.management.why.dropped import about_losses, sent_count
+from artemis_py.management.why.losses import about_losses, sent_count
 from artemis_py.management.why.question import (
     LINES_MAX,
     LOOKS_PER_STEP,

@@ -13,11 +13,10 @@ from threading import Lock
 from typing import Final, final
 
 from artemis_py.config.changes import Plan, plan_of, without_places
-from artemis_py.config.merging import SettingsRepository
 from artemis_py.config.problems import ERROR, WARNING, Problems, told
 from artemis_py.config.reader import PROPERTIES_FILE, load
 from artemis_py.config.security_settings import SecurityConfig
-from artemis_py.config.settings import AcceptorConfig, BrokerConfig, CoreSettings
+from artemis_py.config.settings import AcceptorConfig, BrokerConfig, CoreSettings, SettingsRepository
 from artemis_py.errors import ArtemisError, ConfigError, Problem
 from artemis_py.security.identity import Authenticator
 from artemis_py.security.realms import open_realms

@@ -9,10 +9,9 @@ from artemis_py.core.memory import Holdings
 from artemis_py.server.failures import Faults
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.connection_limit import ConnectionLimit
-from artemis_py.server.http.cors import Cors
 from artemis_py.server.http.disconnects import DisconnectWatch
 from artemis_py.server.http.file_sender import FileSender
-from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.origins import Cors, Hosts
 from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Route, Routes
 

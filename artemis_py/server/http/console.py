@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, final
 
 import artemis_py
-from artemis_py.server.http.cors import as_browsers_say
+from artemis_py.server.http.origins import as_browsers_say
 from artemis_py.server.http.requests import Request, Response, text_response
 from artemis_py.server.http.routing import Route
 

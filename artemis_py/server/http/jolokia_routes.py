@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from artemis_py.config.tables.declarations import WebAccess
 from artemis_py.management.artemis.java import JavaError, illegal
-from artemis_py.management.jolokia.agent import BULK_MAX, Agent, Answer
-from artemis_py.management.jolokia.request import JolokiaRequest, Options, of_json, of_path
+from artemis_py.management.jolokia import BULK_MAX, Agent, Answer, JolokiaRequest, Options, of_json, of_path
 from artemis_py.management.operation import Guard
 from artemis_py.server import operational_log as audit
 from artemis_py.server.http.requests import Answer as HttpAnswer

@@ -16,9 +16,8 @@ from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.http.acceptor import HttpAcceptor
 from artemis_py.server.http.authentication import Authentication
 from artemis_py.server.http.console import console_routes
-from artemis_py.server.http.cors import Cors
 from artemis_py.server.http.disconnects import DisconnectWatch
-from artemis_py.server.http.hosts import Hosts
+from artemis_py.server.http.origins import Cors, Hosts
 from artemis_py.server.http.requests import HttpLimits
 from artemis_py.server.http.routing import Route
 from artemis_py.server.listener import Listener

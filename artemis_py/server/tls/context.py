@@ -22,19 +22,19 @@ from artemis_py.config.tables.bridges import ConnectorConfig
 from artemis_py.errors import ConfigError, Problem
 from artemis_py.security.certificate import TIMES, der_of, pem_of, seconds_of, subject_of
 from artemis_py.security.der import read_item, sequence
-from artemis_py.security.masked import MaskedError, acceptor_password, bridge_password, parameter_password
-from artemis_py.security.stores.jks import MAGICS, read_jks
-from artemis_py.security.stores.pem import read_pem
-from artemis_py.security.stores.pkcs12 import read_pkcs12
-from artemis_py.security.stores.store import (
+from artemis_py.security.jks import MAGICS, read_jks
+from artemis_py.security.key_store import (
     MemoryFile,
     Store,
     StoreError,
     WantedKey,
     how_to_look,
+    read_pem,
     refusal_of,
     refused_certificate,
 )
+from artemis_py.security.masked import MaskedError, acceptor_password, bridge_password, parameter_password
+from artemis_py.security.pkcs12 import read_pkcs12
 
 _VERSIONS: Final = dict(zip(TLS_VERSIONS, (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), strict=True))
 

@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log.identity import Identity, shown
-from artemis_py.spark.log.log import ID, Mark
+from artemis_py.spark.log.log import ID, Identity, Mark, shown
 from artemis_py.spark.tables.reading import Sample
 
 QUEUE: Final = "#queue"

@@ -22,8 +22,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -31,12 +32,19 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of, key_of
-from artemis_py.spark.consume.gathering import Gathering, Wish
 from artemis_py.spark.consume.link import Access, Link
 from artemis_py.spark.consume.planning import Planner, read_portion
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
-from artemis_py.spark.log.identity import is_renamed, warn_of_new_name
-from artemis_py.spark.log.log import Listing, Log, LogLocation, Mark, check_same_log, mark_of
+from artemis_py.spark.log.log import (
+    Listing,
+    Log,
+    LogLocation,
+    Mark,
+    check_same_log,
+    is_renamed,
+    mark_of,
+    warn_of_new_name,
+)
 from artemis_py.spark.read.options import MESSAGES_MAX, ReadOptions
 from artemis_py.spark.read.plan import Found, is_retained, learn_queues, locations, under
 from artemis_py.spark.stream.reader import LAG
@@ -63,7 +71,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._queue = options.queue
         self._pool = Unsettled()
         self._link: Link | None = None
-        self._gathering: Gathering | None = None
+        self._gathering: _Gathering | None = None
         self._location: LogLocation = locations(options)[0]
         self._log: Log | None = None
         self._is_bound = False
@@ -197,7 +205,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         takes_all = isinstance(limit, ReadAllAvailable)
         if takes_all and self._target is None:
             self._target = self._end_lsn
-        wish = Wish(
+        wish = _Wish(
             _ALL_MAX if takes_all else self._options.messages_max or MESSAGES_MAX,
             None if takes_all else self._options.bytes_max,
             self._target,
@@ -295,7 +303,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 link.close()
                 raise
             self._link = link
-            self._gathering = Gathering(link, self._pool)
+            self._gathering = _Gathering(link, self._pool)
             leave_when_ended(link)
         return self._log, self._link
 
@@ -371,3 +379,110 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     for link in _links:
         link.close()
     os.kill(os.getpid(), number)
+
+
+# ---- gathering -------------------------------------------------------------------------------------------------------
+#
+# Gathers the messages of the next batch: opens the backlog, waits until there are enough or no more come, and closes it
+# again.
+
+
+_FIRST_GOAL: Final = 100
+"""With a limit in bytes nobody knows how many messages that will be: how many are asked for at first."""
+_FEW_S: Final = 0.05
+"""A batch that has messages waits so long for another one."""
+_NONE_S: Final = 0.2
+"""A batch that has none waits so long for the first one."""
+_PATIENT_S: Final = 1.0
+"""The same where the run ends when nothing comes: pages may have to be read first."""
+_LONG_S: Final = 5.0
+_SHORT_S: Final = 0.3
+"""A batch waits at most so long for more, and longer where the next trigger is far away."""
+_STEP_S: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a batch is to have."""
+
+    count_max: int
+    bytes_max: int | None
+    top: int | None
+    """Nothing with a higher bookmark; None: no bound."""
+    is_patient: bool
+    """Does the run end when there is nothing?"""
+    pause_s: float
+    """How long ago the batch before was asked for."""
+
+
+@final
+class _Gathering:
+    """How a stream gets its messages from the broker."""
+
+    def __init__(self, link: Link, pool: Unsettled) -> None:
+        self._link = link
+        self._pool = pool
+        self._goal = _FIRST_GOAL
+
+    def gather(self, wish: _Wish, now_ms: float) -> list[Arrival]:
+        """The messages of the next batch, which are planned now; none if there are none. ``now_ms`` is the broker's
+        date. Raises PipelineError.
+        """
+        link, pool = self._link, self._pool
+        goal = wish.count_max if wish.bytes_max is None else min(wish.count_max, self._goal)
+        late = self._late_count(wish)
+        if late > wish.count_max:  # they come before the rest of what was there when the run began
+            return []
+        was_open = link.talk.backlog >= goal + late
+        link.want(goal + late)
+        if was_open and not wish.is_patient and not pool.waiting:
+            link.refresh()
+            return []
+        self._await(wish, goal)
+        with link.changed:
+            taken = pool.plan(wish.count_max, wish.bytes_max, wish.top, now_ms)
+            if taken:
+                self._goal = max(_FIRST_GOAL, len(taken))
+                link.want(pool.held_count)
+        return taken
+
+    def _late_count(self, wish: _Wish) -> int:
+        with self._link.changed:
+            return len(self._pool.waiting) - self._pool.count_up_to(wish.top)
+
+    def _await(self, wish: _Wish, goal: int) -> None:
+        link, pool = self._link, self._pool
+        begin_s = changed_s = time.monotonic()
+        long_s = _LONG_S if wish.is_patient else min(_LONG_S, max(_SHORT_S, wish.pause_s))
+        count = 0
+        while True:
+            link.await_open()
+            again, filled, known, is_dry = self._looked(wish)
+            now_s = time.monotonic()
+            if again or known != count:
+                count, changed_s = known, now_s
+            if again:
+                kept = link.acknowledge(again)
+                with link.changed:
+                    pool.settled(again, kept)
+            is_full = wish.bytes_max is not None and filled >= wish.bytes_max
+            if count >= goal and goal < wish.count_max and not is_full:
+                goal = min(2 * goal, wish.count_max)
+                link.want(goal + self._late_count(wish))
+            elif count >= goal or is_full or (is_dry and not again):
+                return
+            if now_s - changed_s > self._patience_s(wish, count) or (count and now_s - begin_s > long_s):
+                return
+            link.wait(_STEP_S, asks=True)
+
+    def _looked(self, wish: _Wish) -> tuple[list[int], int, int, bool]:
+        """What has come again, the bytes and the number of what waits, and whether that is all."""
+        pool = self._pool
+        with self._link.changed:
+            filled = 0 if wish.bytes_max is None else sum(one.size_bytes for one in pool.waiting.values())
+            return sorted(pool.came_again), filled, pool.count_up_to(wish.top), self._link.talk.is_dry
+
+    def _patience_s(self, wish: _Wish, count: int) -> float:
+        if count:
+            return _FEW_S
+        return _PATIENT_S if wish.is_patient else _NONE_S

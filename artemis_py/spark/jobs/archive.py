@@ -20,8 +20,16 @@ from artemis_py.spark.jobs.archived import DELTA, PARQUET, layout_of
 from artemis_py.spark.jobs.result import BYTES, COUNT, Column, Result, Table
 from artemis_py.spark.jobs.source import JobError, LogTables, Source, Span, is_url
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.log.identity import Identity, is_renamed, keys_of, warn_of_new_name
-from artemis_py.spark.log.log import AwayError, Mark, difference, mark_of
+from artemis_py.spark.log.log import (
+    AwayError,
+    Identity,
+    Mark,
+    difference,
+    is_renamed,
+    keys_of,
+    mark_of,
+    warn_of_new_name,
+)
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import opened
 
@@ -47,7 +55,7 @@ class Feed(ABC):
     """The log of one broker, as input of an archive."""
 
     broker: str
-    """Its name. The archive knows the log by a key (``log/identity.py``): the first name that it had."""
+    """Its name. The archive knows the log by a key (``log/log.py``): the first name that it had."""
     log_id: str | None = None
 
     @abstractmethod

@@ -81,8 +81,7 @@ class DeltaArchive(Archive):
 
     def done(self, broker: str, table: str) -> int | None:
         """Up to which lsn of this broker's log a table says it is; None: it has none of it."""
-        place = self.table(table)
-        return place.open().transaction_version(_app(broker)) if place.exists() else None
+        return self.table(table).transaction_version(_app(broker))
 
     def add_files(self, broker: str, lsn: int, written: Mapping[str, Written], mark: Mark) -> None:
         """Commits what was written for each table, which exists."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Final
 
-from artemis_py.storage.disk.permissions import sync_directory
+from artemis_py.atomic_files import sync_path
 
 _RENAME_EXCHANGE: Final = 2
 _AT_FDCWD: Final = -100
@@ -42,7 +42,7 @@ class Files:
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)
-        sync_directory(path.parent)
+        sync_path(path.parent)
 
     def read(self, path: Path) -> Any:
         """The JSON of a file; None when there is none."""
@@ -55,7 +55,7 @@ class Files:
         """Renames a directory to an unused name."""
         _make_directory(new.parent)
         old.rename(new)
-        sync_directory(new.parent)
+        sync_path(new.parent)
 
     def swap(self, made: Path, place: Path) -> None:
         """Replaces a directory by another; the old one goes to the place of the new one, or next to it. This is one
@@ -65,7 +65,7 @@ class Files:
             if place.is_dir():
                 place.rename(made.with_name(f"{made.name}.old"))
             made.rename(place)
-        sync_directory(place.parent)
+        sync_path(place.parent)
 
     def remove(self, path: Path) -> None:
         """Removes a file or a directory with its content, if it exists. Files still being written into a directory may
@@ -82,28 +82,25 @@ def _make_directory(path: Path) -> None:
     if not path.is_dir():
         _make_directory(path.parent)
         path.mkdir(exist_ok=True)
-        sync_directory(path.parent)
+        sync_path(path.parent)
 
 
 def sync_files(root: Path, names: Iterable[str]) -> None:
     """Makes files below a directory durable, with the names that lead to them."""
     folders = {root}
     for name in names:
-        path = root / name
-        with path.open("rb") as stream:
-            os.fsync(stream.fileno())
-        folders.update(one for one in path.parents if one.is_relative_to(root))
+        sync_path(root / name)
+        folders.update(one for one in (root / name).parents if one.is_relative_to(root))
     for folder in folders:
-        sync_directory(folder)
+        sync_path(folder)
 
 
 def sync_tree(root: Path) -> None:
     """Makes everything below a directory durable: what it calls written stays written when the power fails."""
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
-            with (Path(folder) / name).open("rb") as stream:
-                os.fsync(stream.fileno())
-        sync_directory(Path(folder))
+            sync_path(Path(folder) / name)
+        sync_path(Path(folder))
 
 
 @functools.cache

@@ -4,9 +4,9 @@ Dates, hours and addresses that nobody wants are not opened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,7 +19,7 @@ from artemis_py.spark.jobs import delta
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.archive_store import OWN, STATE
 from artemis_py.spark.jobs.archived import DELTA, hour_of, layout_of
-from artemis_py.spark.jobs.delta import DeltaPlace, File
+from artemis_py.spark.jobs.delta import DeltaPlace, File, store_errors
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, is_url
 from artemis_py.spark.read.batch import Pushing
 from artemis_py.spark.read.options import ReadOptions
@@ -28,9 +28,6 @@ from artemis_py.spark.tables.filters import Pushed
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.spark.tables.schema import arrow_schema
 from artemis_py.spark.workers import let_readers_go
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
 
 _NO_ADDRESS: Final = "__HIVE_DEFAULT_PARTITION__"
 _FOR_EVER: Final = (1 << 63) - 1
@@ -79,7 +76,7 @@ class ArchiveReader(DataSourceReader):
         names = dict.fromkeys((*schema.names, "offset", "broker", "address", TIME_COLUMNS[self._table], "timestamp"))
         whole = arrow_schema(self._table, list(names))
         left_out = () if self._options.include_body else ("value",)
-        for batch in delta.read_files(self._system(), partition.files, whole, self._options.rows_max, left_out):
+        for batch in self._batches(partition.files, whole, left_out):
             mask = self._mask(batch, wanted)
             if mask.any():
                 yield batch.filter(pa.array(mask)).select(schema.names)
@@ -99,13 +96,19 @@ class ArchiveReader(DataSourceReader):
             raise JobError(f"{self._place} has no table {self._table}; artemis-py pipeline archive writes it")
         raise JobError(f"{self._place} is not an archive; artemis-py pipeline archive makes one")
 
-    def _system(self) -> FileSystem:
-        """The files below the table."""
+    def _batches(
+        self, files: Sequence[File], schema: pa.Schema, left_out: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of these files below the table."""
         if layout_of(self._place) == DELTA:
-            return DeltaPlace(self._where, self._options.storage).files_system()
+            with store_errors(self._where):
+                system = DeltaPlace(self._where, self._options.storage).files_system()
+                yield from delta.read_files(system, files, schema, self._options.rows_max, left_out)
+            return
         from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-        return SubTreeFileSystem(str(Path(self._where).absolute()), LocalFileSystem())
+        system = SubTreeFileSystem(str(Path(self._where).absolute()), LocalFileSystem())
+        yield from delta.read_files(system, files, schema, self._options.rows_max, left_out)
 
     def _check_brokers(self) -> None:
         """Raises PipelineError for offsets of a broker that the archive does not have."""
@@ -153,7 +156,7 @@ class ArchiveReader(DataSourceReader):
         has_end = share.wanted.time_ms_max is not None or not isinstance(self._options.ending, str)
         schema = arrow_schema("messages", [*names, "offset", TIME_COLUMNS["messages"]] if has_end else names)
         found: set[tuple[str, str]] = set()
-        for batch in delta.read_files(self._system(), share.files, schema, self._options.rows_max):
+        for batch in self._batches(share.files, schema):
             rows = batch.filter(pa.array(self._mask(batch, share.wanted))) if has_end else batch
             found.update(zip(*_distinct(rows.select(names)).to_pydict().values(), strict=True))
         rows = [{"broker": broker, "address": address} for broker, address in sorted(found)]

@@ -17,8 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from artemis_py.spark.jobs.archive_files import Files
 from artemis_py.spark.jobs.source import JobError
-from artemis_py.spark.log.identity import Known
-from artemis_py.spark.log.log import ID, Mark
+from artemis_py.spark.log.log import ID, Known, Mark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

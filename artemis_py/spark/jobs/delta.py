@@ -38,6 +38,8 @@ _TASK_BYTES: Final = 64 * 1024**2
 """So much of its files is read by a task."""
 _READ_FEATURES: Final = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _COLOURS: Final = re.compile(r"\x1b\[\d*m")
+_OF_STORE: Final = "Error performing "
+"""What deltalake says of a request to a store that failed, also where its error is one of Delta."""
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -168,13 +170,13 @@ class DeltaPlace:
         from deltalake import WriterProperties
 
         table = self.open()
-        version, there = table.version(), set(_paths(table))
+        version, there = table.version(), {one.path for one in self._files(table)}
         with store_errors(self.url):
             done = table.optimize.compact(
                 [(column, "<", before)], writer_properties=WriterProperties(compression="ZSTD")
             )
-        table.update_incremental()
-        self._sync(path for path in _paths(table) if path not in there)
+            table.update_incremental()
+        self._sync(one.path for one in self._files(table) if one.path not in there)
         self._sync_log(version)
         return int(done["partitionsOptimized"])
 
@@ -201,9 +203,25 @@ class DeltaPlace:
 
     # ---- reading ---------------------------------------------------------------------------------
 
+    def transaction_version(self, app: str) -> int | None:
+        """The version that ``commit`` last wrote for an application; None without a table, or where there is none."""
+        if not self.exists():
+            return None
+        table = self.open()
+        with store_errors(self.url):
+            return table.transaction_version(app)
+
     def files(self, keeps: Callable[[Mapping[str, Any]], bool] = lambda _values: True) -> list[File]:
         """The data files of partitions that ``keeps`` keeps."""
-        return [one for one in _files(self.open()) if keeps(one.partition)]
+        return [one for one in self._files(self.open()) if keeps(one.partition)]
+
+    def _files(self, table: DeltaTable) -> list[File]:
+        with store_errors(self.url):  # a table reads of its log what it needs, not all when it is opened
+            told = pa.table(table.get_add_actions()).to_pylist()
+        return [
+            File(unquote(one["path"]), one["size_bytes"], one["num_records"], one.get("partition") or {})
+            for one in told
+        ]
 
     def frame(
         self,
@@ -226,21 +244,10 @@ class DeltaPlace:
         if unknown:
             raise JobError(f"{self.url} has no column {unknown[0]}; it has {', '.join(whole.names)}")
         schema = whole if columns is None else pa.schema([whole.field(name) for name in columns])
-        of_tasks = shares([one for one in _files(table) if keeps(one.partition)])
+        of_tasks = shares([one for one in self._files(table) if keeps(one.partition)])
         told = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         numbers = spark.range(0, len(of_tasks), 1, max(1, len(of_tasks)))
         return numbers.mapInArrow(partial(_read, self, of_tasks, schema), told)
-
-
-def _paths(table: DeltaTable) -> list[str]:
-    return [one.path for one in _files(table)]
-
-
-def _files(table: DeltaTable) -> list[File]:
-    told = pa.table(table.get_add_actions()).to_pylist()
-    return [
-        File(unquote(one["path"]), one["size_bytes"], one["num_records"], one.get("partition") or {}) for one in told
-    ]
 
 
 def shares(files: Iterable[File], task_bytes: int = _TASK_BYTES) -> list[list[File]]:
@@ -265,7 +272,7 @@ def store_errors(url: str) -> Iterator[None]:
         yield
     except (DeltaError, OSError) as problem:
         text = " ".join(_COLOURS.sub("", str(problem)).replace("↳", "").split())
-        if isinstance(problem, OSError) and is_url(url):
+        if is_url(url) and (isinstance(problem, OSError) or _OF_STORE in text):
             text += ". Look whether the store answers, and accepts its login and the options of storage"
         raise JobError(f"{url}: {text}") from problem
 

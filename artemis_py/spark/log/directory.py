@@ -22,9 +22,8 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.columns import encoded, field_numbers, gather, slices
 from artemis_py.spark.decode.published import MESSAGE_COLUMNS, address_places, originals
 from artemis_py.spark.decode.record_walk import Piece, Walk, walk
-from artemis_py.spark.log.identity import Identity
 from artemis_py.spark.log.indexes import INDEXES, uncollected
-from artemis_py.spark.log.log import GoneError, Listing, Log, LogLocation, Segment, unreadable
+from artemis_py.spark.log.log import GoneError, Identity, Listing, Log, LogLocation, Segment, unreadable
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format import codec, records
 from artemis_py.storage.format.address_index import places_name

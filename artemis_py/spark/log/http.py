@@ -18,9 +18,18 @@ from artemis_py.client.http_connection import HttpConnection, UnansweredError, i
 from artemis_py.errors import PipelineError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
-from artemis_py.spark.log.identity import Identity, warn_of_new_name
 from artemis_py.spark.log.indexes import Indexes, uncollected
-from artemis_py.spark.log.log import AwayError, GoneError, Listing, Log, LogLocation, Segment, unreadable
+from artemis_py.spark.log.log import (
+    AwayError,
+    GoneError,
+    Identity,
+    Listing,
+    Log,
+    LogLocation,
+    Segment,
+    unreadable,
+    warn_of_new_name,
+)
 from artemis_py.spark.shared_options import NAMED
 
 _STAND_BY: Final = "|"

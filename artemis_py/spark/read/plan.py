@@ -14,8 +14,17 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog, find_directories
 from artemis_py.spark.log.http import Broker
-from artemis_py.spark.log.identity import Identity, Known, check_distinct, keys_of
-from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Segment
+from artemis_py.spark.log.log import (
+    AwayError,
+    Identity,
+    Known,
+    Listing,
+    Log,
+    LogLocation,
+    Segment,
+    check_distinct,
+    keys_of,
+)
 from artemis_py.spark.read.options import EARLIEST, LATEST, Offsets, ReadOptions
 from artemis_py.spark.tables.reading import Names, Wanted, packed, unpacked
 from artemis_py.storage.format import records

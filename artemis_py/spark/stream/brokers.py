@@ -12,8 +12,21 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.log.identity import Known, check_distinct, is_renamed, keys_of, shown, warn_of_new_name
-from artemis_py.spark.log.log import AwayError, Listing, Log, LogLocation, Mark, has_segment, lost_id
+from artemis_py.spark.log.log import (
+    AwayError,
+    Known,
+    Listing,
+    Log,
+    LogLocation,
+    Mark,
+    check_distinct,
+    has_segment,
+    is_renamed,
+    keys_of,
+    lost_id,
+    shown,
+    warn_of_new_name,
+)
 from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Found, check_files, keyed, locations, under
 
@@ -23,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Brokers:
-    """Logs by key (``log/identity.py``). The broker behind a URL is known once it answers."""
+    """Logs by key (``log/log.py``). The broker behind a URL is known once it answers."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options

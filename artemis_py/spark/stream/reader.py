@@ -1,21 +1,21 @@
 """``spark.readStream.format("artemis")``: offsets are positions in the log, so a range always has the same rows.
 
 One Spark process plans a query as long as it runs; methods that use a log are called only there, except ``read``. An
-offset is ``{"<broker>": lsn}``, with the key of each log (``log/identity.py``): everything up to and including it has
+offset is ``{"<broker>": lsn}``, with the key of each log (``log/log.py``): everything up to and including it has
 been planned. ``#from`` is the beginning of its batch: Spark forgets where the first batch of a query began, and asks
 for the initial offset again if that batch must be repeated; by then it may differ. ``#lost`` counts offsets that
-retention removed before they were read, if losses are allowed. ``#log`` has a mark for each broker (``log/log.py``), by
+retention removed before they were read, if losses are allowed. ``#log`` has a mark for each broker, by
 which a restarted query knows its logs, and notices that one was replaced.
 
 New records become a batch if they contain a row of the query (``look_ahead.py``). With ``skipUnavailableBrokers`` their
-rows are fetched before they are planned (``held_rows.py``).
+rows are fetched before they are planned.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,9 +28,8 @@ from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, M
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.batch import read_share
 from artemis_py.spark.read.options import ReadOptions
-from artemis_py.spark.read.plan import Extract, asked, check_gaps, check_reach, learn_queues, start_lsn, tasks
+from artemis_py.spark.read.plan import Extract, Share, asked, check_gaps, check_reach, learn_queues, start_lsn, tasks
 from artemis_py.spark.stream.brokers import Brokers
-from artemis_py.spark.stream.held_rows import HeldRows, Hold
 from artemis_py.spark.stream.look_ahead import LookAhead
 from artemis_py.spark.stream.pace import (
     HELD_BYTES_MAX,
@@ -77,7 +76,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The cursor set at each broker, and when."""
         self._planned: dict[str, tuple[int, int]] = {}
         """The last batch's offsets of each broker, after the first number and up to the second, until it is done."""
-        self._held: dict[tuple[str, int, int], tuple[Extract, list[HeldRows]]] = {}
+        self._held: dict[tuple[str, int, int], tuple[Extract, list[_HeldRows]]] = {}
         """What was fetched of the last batch by broker, first offset before it and last one."""
         self._counted: dict[str, int] = {}
         """What ``#lost`` is to be at least, which no batch says yet."""
@@ -190,7 +189,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while not is_done:
             self._held = {}
             there = {broker: new for broker, new in found.items() if ends[broker] > new.begin}
-            is_done = self._fetch(there, ends, Hold(self._options, None if may_divide else HELD_BYTES_MAX))
+            is_done = self._fetch(there, ends, _Hold(self._options, None if may_divide else HELD_BYTES_MAX))
             large = [
                 broker
                 for broker, new in there.items()
@@ -202,10 +201,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     ends[broker] = max(half, int(new.rows[0])) if len(new.rows) else ends[broker]
                 is_done = False
 
-    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int], hold: Hold) -> bool:
+    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int], hold: _Hold) -> bool:
         """Fetch what is new, and divide it as if all of it was planned later. False: a broker has left meanwhile."""
         extracts: dict[str, Extract] = {}
-        rows: list[HeldRows] | None
+        rows: list[_HeldRows] | None
         for broker, new in found.items():
             top = ends[broker]
             try:
@@ -278,7 +277,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bind(end)
         begins = end.get(FROM, start)
         extracts: list[Extract] = []
-        held: list[list[HeldRows] | None] = []
+        held: list[list[_HeldRows] | None] = []
         for broker in _brokers_of(end):
             begin, top = int(begins.get(broker, 0)), int(end[broker])
             if (broker, begin, top) in self._held:
@@ -330,7 +329,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        if isinstance(partition, HeldRows):
+        if isinstance(partition, _HeldRows):
             yield from partition.batches
             return
         try:
@@ -387,3 +386,48 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _brokers_of(offset: Mapping[str, Any]) -> list[str]:
     """The brokers of an offset."""
     return [name for name in offset if not name.startswith(_MARKED)]
+
+
+# ---- held rows -------------------------------------------------------------------------------------------------------
+#
+# Rows that the planner holds, and its tasks only hand on. Spark repeats a batch that it has planned with the same
+# offsets, and a sink that has it takes nothing of it again. So a planned batch has to have its rows, whatever happens
+# to their broker. Where a query may go on without a broker, its batches are small (pace.py), and their rows are fetched
+# before they are planned.
+
+
+class _HeldRows(InputPartition):
+    """The rows of one task."""
+
+    def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
+        super().__init__(None)
+        self.batches = batches
+
+
+class _Hold:
+    """What is held of one batch. ``log_bytes_max``: of a batch with more log nothing is fetched; None: how much there
+    is was limited before, but for the blocks at both ends.
+    """
+
+    def __init__(self, options: ReadOptions, log_bytes_max: int | None) -> None:
+        self._options = options
+        self._log_bytes_max = log_bytes_max
+        self._log_bytes = self._row_bytes = 0
+
+    def fetch(self, shares: Sequence[Share]) -> list[_HeldRows] | None:
+        """The rows of tasks; None: they are too many beside the others. Raises PipelineError as the tasks would."""
+        log_bytes = self._log_bytes + sum(one.end - one.begin for share in shares for one in share.ranges)
+        if self._log_bytes_max is not None and log_bytes > self._log_bytes_max:
+            return None
+        row_bytes = self._row_bytes
+        found: list[_HeldRows] = []
+        for share in shares:
+            batches: list[pa.RecordBatch] = []
+            for batch in read_share(share, self._options):
+                row_bytes += batch.nbytes
+                if row_bytes > HELD_BYTES_MAX:
+                    return None
+                batches.append(batch)
+            found.append(_HeldRows(batches))
+        self._log_bytes, self._row_bytes = log_bytes, row_bytes
+        return found

@@ -16,8 +16,9 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from artemis_py.atomic_files import sync_path
 from artemis_py.errors import ArtemisError, StorageError
-from artemis_py.storage.disk.permissions import make_private, open_private, sync_directory
+from artemis_py.storage.disk.permissions import make_private, open_private
 from artemis_py.storage.disk.space import NO_SPACE, SpaceReserve
 
 _ZEROS: Final = bytes(1 << 20)
@@ -225,7 +226,7 @@ class FileDisk(Disk):
             if size:
                 self._fill(name, descriptor, size)
             os.fsync(descriptor)
-            sync_directory(self.directory)
+            sync_path(self.directory)
         except OSError:
             self._close(name)
             with suppress(OSError):
@@ -305,7 +306,7 @@ class FileDisk(Disk):
         try:
             self._sync(self._descriptors.get(name) or self._descriptor(name))
             if name in self._nameless:
-                sync_directory(self.directory)
+                sync_path(self.directory)
                 self._nameless.discard(name)
         except OSError as error:  # also for lack of room: written data may be lost, so a retry would prove nothing
             raise DiskError(f"{self.directory / name}: {error.strerror or error}") from None
@@ -382,7 +383,7 @@ class FileDisk(Disk):
                 self._descriptors[new_name] = descriptor
                 self._sizes[new_name] = size
                 self._identities[new_name] = self._identities.pop(name)
-            sync_directory(self.directory)
+            sync_path(self.directory)
         except OSError as error:
             raise self._failed_change(name, error) from None
 
@@ -408,7 +409,7 @@ class FileDisk(Disk):
 
     def sync_names(self) -> None:
         try:
-            sync_directory(self.directory)
+            sync_path(self.directory)
         except OSError as error:
             raise DiskError(f"{self.directory}: {error.strerror or error}") from None
 

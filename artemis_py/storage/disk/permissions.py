@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from artemis_py.atomic_files import sync_path
+
 DIRECTORY_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 
@@ -45,16 +47,7 @@ def replace_private(path: Path, data: bytes) -> None:
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable. Raises OSError."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(path.parent)
 
 
 def open_to_others(directories: Iterable[Path]) -> list[str]:

@@ -1,28 +1,47 @@
 """The journal while the broker runs: it makes the records of each turn durable, as one batch.
 
-``segments.py`` decides which file a batch goes to and which files go, ``compaction.py`` what is moved out of old files.
-The journal never reads its files: ``recovery/`` does.
+``segments.py`` decides which file a batch goes to and which files go. Compaction writes again what lives in old ones, a
+little in each turn. Part of a retained log is the audit log. The journal never reads its files: ``recovery/`` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
 from artemis_py.histogram import Histogram
-from artemis_py.record_log import Durability
+from artemis_py.message import Message
+from artemis_py.record_log import Actor, AuditLog, Depth, Durability
 from artemis_py.storage.disk.disk import Disk, DiskError
 from artemis_py.storage.disk.group_commit import Commit, Committer, Write, bytes_of
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
-from artemis_py.storage.format.records import MESSAGE, PAGE_DROPPED
-from artemis_py.storage.journal.audit import AuditTrail
+from artemis_py.storage.format.records import (
+    ADDRESS,
+    BROKER,
+    CONFIGURED,
+    CONSUMER,
+    CURSOR,
+    DELIVERED,
+    DEPTHS,
+    DUPLICATE,
+    FLAG_PAGED,
+    MESSAGE,
+    PAGE_ATTEMPTED,
+    PAGE_DROPPED,
+    PAGE_GREW,
+    PAGE_OPENED,
+    PAGE_PLACES,
+    QUEUE,
+    REFUSED,
+    SESSION,
+)
 from artemis_py.storage.journal.bindings_copy import BindingsCopy
-from artemis_py.storage.journal.compaction import Compaction, binding_records, page_records
-from artemis_py.storage.journal.index import Segment
+from artemis_py.storage.journal.index import Index, Segment
 from artemis_py.storage.journal.record_writer import RecordWriter
 from artemis_py.storage.journal.segments import NO_NEW_FILE, Segments
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
@@ -265,9 +284,9 @@ class Journal(Durability):
         self.segments[-1].has_bindings = True
         records = self.records
         before = len(records.pending)
-        for type_code, fields in binding_records(self.index, self._settings.duplicate_ids_kept):
+        for type_code, fields in _binding_records(self.index, self._settings.duplicate_ids_kept):
             records.append_fields(type_code, fields)
-        for type_code, payload in page_records(self.index):
+        for type_code, payload in _page_records(self.index):
             records.append(type_code, payload)
         self.compaction.bindings_bytes = sum(map(len, islice(records.pending, before, None)))
         self._replaces = True
@@ -279,3 +298,293 @@ class Journal(Durability):
             self.records.append(MESSAGE, codec.encode_message(kept))
             self.index.add(kept, current)
             self._replaces = True
+
+
+# ---- living ----------------------------------------------------------------------------------------------------------
+#
+# Everything except messages that a journal still needs, as records to rewrite when an old file is removed. Each
+# record is independent and repeats what is already known. So a crash between two of them does no harm, and damage to
+# one affects no other.
+
+
+def _binding_records(index: Index, duplicate_ids_kept: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Addresses, queues, duplicate ids (the newest first), cursors and what operators configured: the type of each
+    record and its fields.
+    """
+    for fields in index.addresses.values():
+        yield ADDRESS, fields
+    for fields in index.queues.values():
+        yield QUEUE, fields
+    for address, seen in index.duplicate_ids.items():
+        for duplicate_id in reversed(seen[-duplicate_ids_kept:]):
+            yield DUPLICATE, {"address": address, "id": duplicate_id, "again": True}
+    for fields in index.cursors.values():
+        yield CURSOR, fields
+    for fields in index.configured.values():
+        yield CONFIGURED, fields
+
+
+def _page_records(index: Index) -> Iterator[tuple[int, bytes]]:
+    """Everything known about pages: the type of each record and its payload. The content of a page is recorded twice,
+    because nothing else records it: damage to one record must not cost a page.
+    """
+    for page in index.pages.pages():
+        address = index.pages.address_of(page)
+        yield PAGE_OPENED, codec.encode_fields(codec.page_opened_fields(page, address))
+        grew = codec.encode_page_grew(page, address)
+        yield PAGE_GREW, grew
+        yield PAGE_GREW, grew
+    for stream in index.pages.recovered_state():
+        for (queue_id, number), settled in stream.settled.items():
+            yield PAGE_PLACES, codec.encode_page_places(queue_id, stream.number, number, settled)
+        for (queue_id, place), (attempts, due_ms) in stream.attempts.items():
+            its_page = stream.page_of(place)
+            if its_page is not None:  # None: the record of it was damaged
+                told = codec.PageAttempted(queue_id, stream.number, its_page.number, place, 0, attempts, due_ms)
+                yield PAGE_ATTEMPTED, codec.encode_page_attempted(told)
+
+
+# ---- compaction ------------------------------------------------------------------------------------------------------
+#
+# Living messages of the oldest segment are written again at the end, a few in each turn. A copy keeps the
+# lsn of its publication. That is its order key, so the message keeps its place in the queue.
+
+
+_MOVES_PER_TURN: Final = 256
+_MOVED_BYTES_PER_TURN: Final = 1 << 20
+"""A turn moves at least one message, and no more after this many bytes. A disk that is suddenly full needs room for
+these.
+"""
+_PRESSED_PERCENTAGE: Final = 70
+"""``journal-compact-percentage`` on a full disk: compaction still frees more than it writes."""
+
+
+class Compaction:
+    """Chooses what to write again. The journal writes it."""
+
+    def __init__(self, disk: Disk, settings: JournalSettings, index: Index, segments: Segments) -> None:
+        self.bindings_bytes = 0
+        """The bytes of everything but messages when it was last written again."""
+        self._disk = disk
+        self._settings = settings
+        self._index = index
+        self._segments = segments
+        self._asked_until = 0
+        """The number of the file up to which somebody asked for it; 0: nobody did."""
+
+    def request(self) -> None:
+        """Begin, whatever lives in the files, with all of them but the one that is written to."""
+        self._asked_until = self._segments.all[-1].number
+
+    @property
+    def is_asked(self) -> bool:
+        """Is what somebody asked for not done yet? On a full disk it is given up."""
+        if self._asked_until and not (self._segments.all[0].number < self._asked_until and self._disk.has_room):
+            self._asked_until = 0
+        return self._asked_until > 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Are there enough segments (``journal-compact-min-files``), and does too little in them live
+        (``journal-compact-percentage``)? Bindings count as living; otherwise a journal with many of them would compact
+        for ever. On a full disk, compaction starts sooner.
+        """
+        settings, segments = self._settings, self._segments
+        if self.is_asked:
+            return True
+        presses = not self._disk.has_room
+        files_min = 2 if presses else settings.compact_files_min
+        if not settings.compact_files_min or len(segments.all) <= files_min:
+            return False
+        percentage = max(settings.compact_percentage, _PRESSED_PERCENTAGE) if presses else settings.compact_percentage
+        return (self.bindings_bytes + segments.live_bytes) * 100 < segments.written_bytes * percentage
+
+    @property
+    def may_move_bindings(self) -> bool:
+        """Did somebody ask for it, or is the journal at least twice as large as everything but messages? Otherwise,
+        with many bindings, it would do nothing but write these again.
+        """
+        return self.is_asked or self._segments.written_bytes >= 2 * self.bindings_bytes
+
+    def moved(self) -> list[Kept]:
+        """The messages of the oldest segment to write again in this turn; empty if compaction is not wanted."""
+        segments = self._segments.all
+        oldest = segments[0]
+        if not oldest.live or not self.is_wanted:  # with one segment it is not wanted
+            return []
+        if not self._disk.has_room and self._disk.left_bytes < 2 * oldest.live_bytes:
+            return []  # the rest is for acknowledgements, which also free files
+        moved: list[Kept] = []
+        size_bytes = 0
+        for kept in islice(oldest.live.values(), _MOVES_PER_TURN):
+            moved.append(kept)
+            size_bytes += kept.message.inline_bytes
+            if size_bytes >= _MOVED_BYTES_PER_TURN:
+                break
+        return [kept for kept in moved if self._is_needed(kept)]
+
+    def _is_needed(self, kept: Kept) -> bool:
+        """Does a message still live? First forgets its deleted queues: the records of their deletion may go before the
+        copy does.
+        """
+        queues = self._index.queues
+        for queue_id in [number for number in kept.queue_ids if number not in queues]:
+            self._index.settle(queue_id, kept.message.id)
+        return kept.message.id in self._index.home
+
+
+# ---- the audit log ---------------------------------------------------------------------------------------------------
+#
+# Part of a retained log: sessions, consumers, and the core's counts, recorded for readers of the log. The log's number
+# of a session or consumer is the lsn of its first record, so it is unique even across restarts. Each segment that names
+# an actor describes it again, so that the segment can be read alone. A restart needs none of this.
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Persistent messages that an address did not take in from one session (0: the broker's own copies) in one turn.
+    Bytes are encoded sizes.
+    """
+
+    address: str
+    policy: str
+    origin: int
+    count: int = 0
+    size_bytes: int = 0
+
+
+class LogActor(Actor):
+    """A session, or a consumer of one."""
+
+    def __init__(self, records: RecordWriter, fields: dict[str, Any], session: LogActor | None = None) -> None:
+        self.fields = fields
+        self._records = records
+        self._session = session
+        """The session of a consumer; None for a session."""
+        self.id = 0
+        """Its number in the log; 0 until a record names it."""
+        self._segment = 0
+        """The last segment that describes it."""
+
+    def named(self) -> int:
+        """Its number, for the next record; each segment describes the actor once."""
+        if self._segment != self._records.segments[-1].number:
+            self.record()
+        return self.id
+
+    def record(self) -> None:
+        """Record its description."""
+        records, session = self._records, self._session
+        known = {} if session is None else {"session": session.named()}
+        self._segment = records.segments[-1].number
+        self.id = self.id or records.next_lsn
+        code = SESSION if session is None else CONSUMER
+        records.append_fields(code, {"id": self.id, **known, **self.fields})
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AuditTrail(AuditLog):
+    """Records the audit log among the journal's other records."""
+
+    def __init__(self, records: RecordWriter, broker_name: str) -> None:
+        self.is_enabled = True
+        self._records = records
+        self._broker_name = broker_name
+        self._first_lsn = records.next_lsn
+        self._sessions: dict[int, LogActor] = {}
+        """By connection number."""
+        self._leaving: list[int] = []
+        """Connections that ended in this turn; records about them may still follow."""
+        self._refusals: dict[tuple[str, str, int], Refusal] = {}
+        """Refusals of this turn."""
+        self._depths_segment = 0
+        """The last segment that recorded the depths of queues at its beginning."""
+
+    # ---- sessions and consumers ------------------------------------------------------------------
+
+    def session_opened(self, origin: int, fields: dict[str, str]) -> None:
+        self._sessions[origin] = LogActor(self._records, dict(fields))
+
+    def session_closed(self, origin: int) -> None:
+        self._leaving.append(origin)
+
+    def consumer_opened(self, origin: int, queue_id: int, fields: dict[str, Any]) -> Actor | None:
+        session = self._sessions.get(origin)
+        if session is None:
+            return None
+        actor = LogActor(self._records, {"queue": queue_id, **fields}, session)
+        actor.named()
+        return actor
+
+    def consumer_closed(self, actor: Actor, *, failed: bool) -> None:
+        assert isinstance(actor, LogActor)
+        actor.fields["closed"] = "lost" if failed else "left"
+        actor.record()
+
+    def session_number(self, origin: int) -> int:
+        actor = self._sessions.get(origin)
+        return 0 if actor is None else actor.named()
+
+    def known_number(self, origin: int) -> int:
+        actor = self._sessions.get(origin)
+        return 0 if actor is None else actor.id
+
+    # ---- messages --------------------------------------------------------------------------------
+
+    def delivered(self, queue_id: int, messages: list[Message], consumer: Actor) -> int:
+        message_ids = [message.id for message in messages]
+        number = consumer.named()
+        return self._records.append(DELIVERED, codec.encode_ids(queue_id, message_ids, number))
+
+    def published_in_page(self, message: Message, queue_ids: list[int], due_ms: int, place: int) -> int:
+        records = self._records
+        records.sent_by(message.origin)
+        kept = Kept(message, records.next_lsn, queue_ids, FLAG_PAGED)
+        if due_ms:
+            for queue_id in queue_ids:
+                kept.detail(queue_id).due_ms = due_ms
+        records.gathered.published(message.head.address, message.timestamp_ms, message.timestamp_ms)
+        return records.append(MESSAGE, codec.encode_message(kept, place))
+
+    def refused(self, address: str, policy: str, message: Message) -> None:
+        if message.head.persistent:
+            key = address, policy, message.origin
+            refusal = self._refusals.get(key)
+            if refusal is None:
+                refusal = self._refusals[key] = Refusal(address, policy, message.origin)
+            refusal.count += 1
+            refusal.size_bytes += message.size_bytes
+
+    # ---- the end of a turn -----------------------------------------------------------------------
+
+    def end_turn(self) -> bool:
+        if self._refusals:
+            refusals, self._refusals = self._refusals, {}
+            for refusal in refusals.values():
+                self.record_refusal(refusal)
+        for origin in self._leaving:
+            self._sessions.pop(origin, None)
+        self._leaving.clear()
+        return self._wants_depths
+
+    def record_refusal(self, refusal: Refusal) -> int:
+        """Record the refusals of one session; returns the lsn of the record."""
+        fields = {
+            "address": refusal.address,
+            "policy": refusal.policy,
+            "session": self.session_number(refusal.origin),
+            "count": refusal.count,
+            "bytes": refusal.size_bytes,
+        }
+        return self._records.append(REFUSED, codec.encode_fields(fields))
+
+    @property
+    def _wants_depths(self) -> bool:
+        """Are there records for a segment that does not have the depths of queues yet?"""
+        return self._depths_segment != self._records.segments[-1].number and bool(self._records.pending)
+
+    def depths(self, depths: list[Depth]) -> int:
+        records = self._records
+        self._depths_segment = records.segments[-1].number
+        records.append(BROKER, codec.encode_fields({"name": self._broker_name, "start": self._first_lsn}))
+        return records.append(DEPTHS, codec.encode_depths(depths))

@@ -17,9 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from artemis_py.atomic_files import sync_path
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.group_commit import Commit, Committer, write_commit
-from artemis_py.storage.disk.permissions import make_private, replace_private, sync_directory
+from artemis_py.storage.disk.permissions import make_private, replace_private
 from artemis_py.storage.format.names import segment_number
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.journal.bindings_copy import NAME as COPY_NAME
@@ -166,13 +167,13 @@ def _carry_out(directory: Path) -> Repaired:
     for name in moves["old"]:
         if not (folder / name).exists():
             os.rename(directory / name, folder / name)
-    sync_directory(folder)
-    sync_directory(directory)
+    sync_path(folder)
+    sync_path(directory)
     for name in moves["new"]:
         if (directory / _NEW / name).exists():
             os.rename(directory / _NEW / name, directory / name)
-    sync_directory(directory)
+    sync_path(directory)
     (directory / MOVES_NAME).unlink()
-    sync_directory(directory)
+    sync_path(directory)
     shutil.rmtree(directory / _NEW, ignore_errors=True)
     return Repaired(moves["messages"], folder)

@@ -40,6 +40,13 @@ SETTINGS: Final = """
       </address-setting>
 """
 QUEUE: Final = '<address name="{0}"><anycast><queue name="{0}"{1}/></anycast></address>'
+OWN: Final = {
+    "orders": "", "invoices": "", "mail": "", "audit": "", "stock": "", "payments": "", "reports": "", "DLQ": "",
+    "shipping": ' max-depth-messages="6000" overflow-policy="REJECT"', "prices": ' ring-size="50"',
+}  # fmt: skip
+"""The queues of a shop: a small one that will be full, and a ring."""
+MANY: Final = {f"svc.{number % 40:02}.q{number:04}": "" for number in range(QUEUES)}
+ADDRESSES: Final = "".join(QUEUE.format(name, more) for name, more in {**OWN, **MANY}.items())
 ORDER: Final = {
     "order": 4711, "customer": "c-17", "currency": "EUR",
     "items": [{"sku": "A-1", "count": 2, "price": 19.9}, {"sku": "B-7", "count": 1, "price": 5.0}],
@@ -47,16 +54,6 @@ ORDER: Final = {
 
 
 ACCEPTORS: Final = {"stomp": STOMP + ";connectionsAllowed=1000", "http": HTTP}
-
-
-def addresses() -> str:
-    """Many queues, a small one that will be full, a ring, and those of a shop."""
-    names = [f"svc.{number % 40:02}.q{number:04}" for number in range(QUEUES)]
-    own = {
-        "orders": "", "invoices": "", "mail": "", "audit": "", "stock": "", "payments": "", "reports": "", "DLQ": "",
-        "shipping": ' max-depth-messages="6000" overflow-policy="REJECT"', "prices": ' ring-size="50"',
-    }  # fmt: skip
-    return "".join(QUEUE.format(name, more) for name, more in [*own.items(), *((name, "") for name in names)])
 
 
 @contextmanager
@@ -156,7 +153,7 @@ def main() -> None:
         two.mkdir()
         core = SWEPT + retained(one)
         text = configuration(
-            ACCEPTORS, folder=one, name="shop-europe", core=core, addresses=addresses(), settings=SETTINGS
+            ACCEPTORS, folder=one, name="shop-europe", core=core, addresses=ADDRESSES, settings=SETTINGS
         )
         with running(text, one) as first:
             small = configuration(

@@ -33,8 +33,13 @@ class Screen:
         self.browser.go(f"{self.url}/ui/#{place}")
 
     def go(self, place: str) -> None:
-        """Goes to another page of the console, as a link does."""
-        self.run(f"location.hash = {json.dumps('#' + place)}")
+        """Goes to another page of the console, as a link does, and waits until it is drawn."""
+        self.run(
+            "const before = location.href; return new Promise((drawn) => {"
+            "const frame = (next) => () => requestAnimationFrame(next);"
+            "addEventListener('hashchange', frame(frame(() => drawn(true))), {once: true});"
+            f"location.hash = {json.dumps('#' + place)}; if (location.href === before) drawn(true)}})"
+        )
 
     def run(self, script: str) -> Any:
         """What a piece of JavaScript returns."""

@@ -138,6 +138,13 @@ def loads_again(screen: Screen, button: str) -> None:
     eventually("the page again", is_new, bool)
 
 
+def choose(screen: Screen, url: str) -> None:
+    """Picks a broker from the list on top, in one step: the page may draw the list again between two."""
+    screen.run(
+        f"const it = document.querySelector('.brokers'); it.value = '{url}'; it.dispatchEvent(new Event('change'))"
+    )
+
+
 def add(screen: Screen, url: str) -> None:
     screen.go("/brokers")
     screen.types("#broker-url", url)
@@ -225,11 +232,9 @@ def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_p
         screen.go("/brokers")
         card_says(screen, "127.0.0.1:9", "unreachable")
         assert "Remove from this list" not in screen.text, "the configuration names them"
-        screen.run(f"document.querySelector('.brokers').value = '{nobody}'")
-        screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
+        choose(screen, nobody)
         screen.sees("It does not answer.", "keeps trying")
-        screen.run(f"document.querySelector('.brokers').value = '{third.url}'")
-        screen.run("document.querySelector('.brokers').dispatchEvent(new Event('change'))")
+        choose(screen, third.url)
         screen.sees("Accepting messages.")
         browser.go("about:blank")
     browser.complaints()

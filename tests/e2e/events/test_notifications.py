@@ -72,7 +72,8 @@ def test_sessions_are_not_told_of_if_the_configuration_says_so(tmp_path: Path) -
             client.subscribe("told.here", ack="auto")
             told.client().close()
             assert of_type(client, "CONNECTION_DESTROYED").header("destination") == "told.here"
-            kinds = {one.header("_AMQ_NotifType") for one in client.messages_here()}
+            client.nothing_waits_but_messages()
+            kinds = {one.header("_AMQ_NotifType") for one in client.take_waiting()}
             assert "SESSION_CREATED" not in kinds
 
 

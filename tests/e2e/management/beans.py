@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from artemis_py.management.artemis.object_names import quote
+from artemis_py.management.artemis.beans import quote
 from tests.e2e.management.told import Told
 
 DOMAIN: Final = "org.apache.activemq.artemis"

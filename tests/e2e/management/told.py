@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,12 +70,6 @@ class Told:
         assert status == 200, answer
         return answer
 
-    def fetch(self, path: str) -> tuple[Mapping[str, str], bytes]:
-        """Headers and body of an answer that is no JSON."""
-        reply = ask(self.broker.ports["http"], "GET", path)
-        assert reply.status == 200, reply.body
-        return dict(reply.headers), reply.body
-
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command prints."""
         return run_text([*words, "--url", self.broker.url], timeout=WAIT_S)
@@ -96,11 +90,6 @@ class Told:
         with self.client() as client:
             for body in bodies:
                 client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
-
-    def bridge(self) -> dict[str, Any]:
-        """What is told of the bridge."""
-        (row,) = self.asked("GET", "/api/bridges")["data"]
-        return dict(row)
 
     def queue(self, name: str) -> dict[str, Any]:
         """What is told of a queue."""

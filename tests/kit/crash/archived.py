@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import decode_file_header
 from artemis_py.storage.format.scan import LogFile
 from artemis_py.storage.format.segment_index import index_of
-from artemis_py.storage.replay.log import SegmentFiles
+from artemis_py.storage.replay import SegmentFiles
 from artemis_py.storage.retention.retention import RetainedFile
 from tests.kit.crash.retained import Archive
 from tests.kit.disk import SimDisk
 
 
+@dataclass
 class ArchiveFiles(SegmentFiles):
     """A segment is on the disk or in the archive, without anything beside it."""
 
-    def __init__(self, disk: SimDisk, archive: Archive) -> None:
-        self._disk = disk
-        self._archive = archive
-        self.read_bytes = 0
-        """How many bytes were read."""
+    disk: SimDisk
+    archive: Archive
+    read_bytes: int = 0
+    """How many bytes were read."""
 
     def kept(self) -> Sequence[RetainedFile]:
         found: list[RetainedFile] = []
-        for name, data in sorted(self._archive.retired.items()):
+        for name, data in sorted(self.archive.retired.items()):
             header, number = decode_file_header(data), segment_number(name)
             assert number is not None
             file = LogFile(Path(name), number, header.created_ms)
@@ -36,11 +37,11 @@ class ArchiveFiles(SegmentFiles):
 
     def _data(self, number: int) -> bytes:
         name = segment_name(number)
-        if name in self._disk.names():
-            return self._disk.read(name)
-        if name not in self._archive.retired:
+        if name in self.disk.names():
+            return self.disk.read(name)
+        if name not in self.archive.retired:
             raise FileNotFoundError(name)
-        return self._archive.retired[name]
+        return self.archive.retired[name]
 
     def read(self, number: int, offset: int, size_bytes: int) -> bytes:
         data = self._data(number)[offset : offset + size_bytes]

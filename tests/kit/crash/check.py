@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Collection
 from contextlib import suppress
@@ -166,15 +165,18 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     projection = life.projection(life.journal.durable_lsn)
     at_least = projection.restarted().view()
     rest = [operation for lsn, operation in life.records.operations if lsn > life.journal.durable_lsn]
-    matches = copy.deepcopy(projection) if projection.view() == found else None
-    for operation in rest:
+    matching = 0 if projection.view() == found else None
+    for number, operation in enumerate(rest, 1):
         projection.apply(operation)
         if projection.view() == found:
-            matches = copy.deepcopy(projection)
-    if matches is None:
+            matching = number
+    if matching is None:
         raise Broken(
             f"recovery found no state between the durable one and the last written ({len(rest)} operations later).\n"
             f"beside the durable one:\n{difference(at_least, found)}\n"
             f"beside the last:\n{difference(projection.view(), found)}"
         )
+    matches = life.projection(life.journal.durable_lsn)
+    for operation in rest[:matching]:
+        matches.apply(operation)
     return matches

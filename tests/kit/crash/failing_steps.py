@@ -84,7 +84,7 @@ class World:
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         client = self.clients.get(name)
         if client is None or client.is_closed:
-            client = self.clients[name] = self.life.connect().greet()
+            client = self.clients[name] = self.life.client().greet()
         client.frame(command, *headers, body=body)
         self.drain()
 

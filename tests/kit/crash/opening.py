@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.journal.audit import AuditTrail
-from artemis_py.storage.journal.journal import Journal
+from artemis_py.storage.journal.journal import AuditTrail, Journal
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.open import Disks, Parts, StoreSettings, Workers, open_files
 from artemis_py.storage.recovery.accept_journal import examine_or_refuse
-from artemis_py.storage.replay.log import RetainedReplayLog
+from artemis_py.storage.replay import RetainedReplayLog
 from artemis_py.storage.retention.retention import RetireCallbacks
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.archived import ArchiveFiles

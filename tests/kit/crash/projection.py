@@ -60,21 +60,21 @@ class History:
     queues_deleted: set[str] = field(default_factory=set)
 
 
+@dataclass
 class Projection:
     """The durable state. ``apply`` one operation after the other."""
 
-    def __init__(self, duplicate_ids_kept: int) -> None:
-        self.history = History()
-        self.queues: dict[int, dict[str, Any]] = {}
-        self._kept = duplicate_ids_kept
-        self._addresses: dict[str, dict[str, Any]] = {}
-        self._duplicate_ids: dict[str, list[str]] = {}
-        self._items: dict[int, list[Item]] = {}
-        self._cursors: dict[str, dict[str, Any]] = {}
+    duplicate_ids_kept: int
+    history: History = field(default_factory=History)
+    queues: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _addresses: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _duplicate_ids: dict[str, list[str]] = field(default_factory=dict)
+    _items: dict[int, list[Item]] = field(default_factory=dict)
+    _cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def restarted(self) -> Projection:
         """A copy of the state with an empty history. Of what it has, only items are changed in place."""
-        fresh = Projection(self._kept)
+        fresh = Projection(self.duplicate_ids_kept)
         fresh.queues, fresh._addresses, fresh._cursors = {**self.queues}, {**self._addresses}, {**self._cursors}
         fresh._duplicate_ids = {name: [*ids] for name, ids in self._duplicate_ids.items()}
         fresh._items = {
@@ -95,7 +95,9 @@ class Projection:
             "addresses": self._addresses,
             "queues": self.queues,
             "cursors": {name: fields for name, fields in self._cursors.items() if not fields.get("deleted")},
-            "duplicate ids": {name: ids[-self._kept :] for name, ids in self._duplicate_ids.items() if ids},
+            "duplicate ids": {
+                name: ids[-self.duplicate_ids_kept :] for name, ids in self._duplicate_ids.items() if ids
+            },
             **_contents(self.queues, {number: self.items(number) for number in self.queues}),
         }
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.retained import LEASING, SENDER, WITH_BARRIERS
-from tests.kit.frames import ServerFrame
+from tests.kit.frames import ServerFrame, frame
 
 Fact: TypeAlias = tuple[str, Any]
 """("body", bytes) was stored; ("message", id) was stored; ("settled", (queue id, message id)); ("done before", (queue
@@ -78,7 +78,7 @@ class Trader:
         self._rng = rng
         self._numbers = numbers
         """Of messages, receipts and names, shared by all clients of a world."""
-        self.client = life.connect()
+        self.client = life.client()
         self._in_parts = in_parts
         self._unsent = b""
         """The second part of a frame."""
@@ -90,7 +90,7 @@ class Trader:
         life.listeners.append(self.listen)
 
     def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
-        data = self._unsent + _frame(command, *headers, body=body)
+        data = self._unsent + frame(command, *headers, body=body)
         sent_bytes = len(data)
         if self._in_parts and len(body) > PART_BYTES_MIN and self._rng.random() < 0.5:
             sent_bytes = self._rng.randrange(len(data))
@@ -111,31 +111,30 @@ class Trader:
 
     def listen(self) -> None:
         """Take in what arrived."""
-        frames = self.client.collect()
+        frames = self.client.heard()
         self.frames += len(frames)
-        for frame in frames:
-            if frame.command == "RECEIPT":
-                self.promised.extend(self._asked.pop(frame.header("receipt-id") or ""))
-            elif frame.command == "MESSAGE":
-                self._got(frame)
-            elif frame.command == "ERROR":
-                self.errors.append(frame.text)
-        frames.clear()
+        for one in frames:
+            if one.command == "RECEIPT":
+                self.promised.extend(self._asked.pop(one.header("receipt-id") or ""))
+            elif one.command == "MESSAGE":
+                self._got(one)
+            elif one.command == "ERROR":
+                self.errors.append(one.text)
 
-    def _got(self, frame: ServerFrame) -> None:
-        reading = self._readings.get(frame.header("subscription") or "")
+    def _got(self, message: ServerFrame) -> None:
+        reading = self._readings.get(message.header("subscription") or "")
         if reading is None:
             return
-        persistent = frame.header("persistent") == "true" and reading.durable
-        message_id = int((frame.header("message-id") or "").rpartition("-")[2])
+        persistent = message.header("persistent") == "true" and reading.durable
+        message_id = int((message.header("message-id") or "").rpartition("-")[2])
         if persistent:
             self.promised.append(("message", message_id))
             self._life.deliveries.check(message_id)
-        ack = frame.header("ack")
+        ack = message.header("ack")
         if ack is None and reading.mode != "auto":  # a barrier: all before it is done, and no crash undoes that
             self.promised.append(("done before", (reading.queue_id, message_id)))
         elif reading.mode != "auto":
-            held = Held(message_id, ack or "", persistent, frame.header("bookmark"))
+            held = Held(message_id, ack or "", persistent, message.header("bookmark"))
             reading.held.append(held)
 
     # ---- what the client does --------------------------------------------------------------------
@@ -178,7 +177,7 @@ class Trader:
             if persistent:
                 headers.append("persistent:true")
                 facts.append(("body", body))
-            data += _frame("SEND", *headers, self._receipt(facts), body=body)
+            data += frame("SEND", *headers, self._receipt(facts), body=body)
         self.client.send(data)
         return True
 
@@ -346,7 +345,3 @@ class Trader:
 
 def _destination(name: str) -> str:
     return f"destination:/{'queue' if name in ANYCAST else 'topic'}/{name}"
-
-
-def _frame(command: str, *headers: str, body: bytes) -> bytes:
-    return "\n".join([command, *headers, "", ""]).encode() + body + b"\0"

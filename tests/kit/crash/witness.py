@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
+import marshal
 from collections.abc import Callable
 from typing import Any
 
 from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.storage.disk.disk import Disk
-from artemis_py.storage.journal.audit import AuditTrail
+from artemis_py.storage.journal.journal import AuditTrail
 from artemis_py.storage.journal.record_writer import RecordWriter
 from tests.kit.crash.paging import WitnessedPages
 from tests.kit.crash.projection import Operation, identity
@@ -43,6 +43,11 @@ class WitnessedRecords(RecordWriter):
         else:
             self.operations.append((lsn, operation))
         return lsn
+
+    def of(self, name: str) -> list[tuple[Any, ...]]:
+        """What the operations of this name were given, also those in groups."""
+        inner = [operation[1] if operation[0] == "group" else [operation] for _, operation in self.operations]
+        return [tuple(given) for operations in inner for one, *given in operations if one == name]
 
     def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
         targets = list(queue_ids)
@@ -91,7 +96,7 @@ def _plain(argument: Any) -> Any:
     """What no broker changes any more: a copy, or the number of a message."""
     if isinstance(argument, list):
         return [_plain(one) for one in argument]
-    return argument.id if isinstance(argument, Message) else copy.deepcopy(argument)
+    return argument.id if isinstance(argument, Message) else marshal.loads(marshal.dumps(argument))
 
 
 def _noted(name: str, operation: str, count: int) -> Callable[..., int]:

@@ -216,7 +216,7 @@ class CrashWorld:
         if life.failure is None:
             records_match(life)
             if self._large and self.rng.random() < 0.3:  # every client goes, and the disk comes to rest
-                for client in life.clients:
+                for client in life.clients.values():
                     client.drop()
                 life.drain()
                 if life.failure is None and life.large.failure is None and life.journal.failure is None:

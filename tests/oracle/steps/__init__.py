@@ -11,7 +11,6 @@ from tests.oracle.steps.frames import (
     Raw,
     Refused,
     Request,
-    Silent,
     abort,
     ack,
     anycast,
@@ -23,14 +22,13 @@ from tests.oracle.steps.frames import (
     unnamed,
     unsubscribe,
 )
-from tests.oracle.steps.messages import AnyOrder, Messages, Nothing, messages
+from tests.oracle.steps.messages import Messages, Nothing, Silent, messages
 from tests.oracle.steps.operations import ManySenders, PassTime, Pause, Resize, Resume
 
 __all__ = [
     "ONE_BY_ONE",
     "AddressExists",
     "Answer",
-    "AnyOrder",
     "Beat",
     "Closed",
     "Connect",

@@ -157,14 +157,3 @@ class Answer(Step):
         check_headers(answer, self.headers, stage)
         if self.command == "CONNECTED":
             client.version = answer.headers.get("version", "1.0")
-
-
-@dataclass(frozen=True)
-class Silent(Step):
-    """The connection stays open, and no frame comes: the broker waits for something that never comes."""
-
-    who: str = "c"
-
-    def play(self, stage: ScenarioRun) -> None:
-        frame = stage.client(self.who).message(stage.broker.kind.quiet_s)
-        assert frame is None, f"not silent: {frame}"

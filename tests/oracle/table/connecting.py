@@ -17,7 +17,6 @@ from tests.oracle.steps import (
     Raw,
     Silent,
     StaysOpen,
-    Step,
     anycast,
     messages,
     subscribe,
@@ -31,10 +30,6 @@ def _beats(asked: str, answer: str, acceptor: str = "stomp") -> Connect:
 
 def _offers(offered: str, chosen: str) -> Connect:
     return Connect(version=offered, answer={"version": chosen})
-
-
-def _refused(frame: bytes, *answers: Step) -> tuple[Step, ...]:
-    return (Open(), Raw(frame), *(answers or (Answer("ERROR"),)), Closed())
 
 
 SCENARIOS: tuple[Scenario, ...] = (
@@ -65,7 +60,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario(
         "version_unknown",
         "no version in common: ERROR names those there are, and the connection ends",
-        _refused(b"CONNECT\naccept-version:3.0\nhost:x\n\n\0", Answer("ERROR", {"version": Contains("1.0,1.1,1.2")})),
+        (
+            Open(), Raw(b"CONNECT\naccept-version:3.0\nhost:x\n\n\0"),
+            Answer("ERROR", {"version": Contains("1.0,1.1,1.2")}), Closed(),
+        ),
     ),
     Scenario(
         "stomp_command",

@@ -109,17 +109,12 @@ async def test_pauses_grow_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) ->
         "<max-retry-interval>30</max-retry-interval><initial-connect-attempts>5</initial-connect-attempts>"
     )
     loop = asyncio.get_running_loop()
-    pauses_s: list[float] = []
-    call_later = loop.call_later
-
-    def noted(delay_s: float, callback: Callable[..., object], *arguments: object) -> asyncio.TimerHandle:
-        if isinstance(getattr(callback, "__self__", None), Link):
-            pauses_s.append(delay_s)
-        return call_later(delay_s, callback, *arguments)
-
-    monkeypatch.setattr(loop, "call_later", noted)
+    call_later = Mock(wraps=loop.call_later)
+    monkeypatch.setattr(loop, "call_later", call_later)
     it = World(settings, NOBODY)
     await it.until(lambda bridge: bridge.state == module.STOPPED)
+    calls = [call.args for call in call_later.call_args_list]
+    pauses_s = [delay_s for delay_s, callback, *_ in calls if isinstance(getattr(callback, "__self__", None), Link)]
     assert pauses_s == [0.004, 0.012, 0.03, 0.03]
     assert it.bridge.reason == "gave up after 5 attempts: 127.0.0.1:1: nothing listens there"
     assert len(it.lines) == 2, "it is told once that it is not connected, and once that it has given up"

@@ -10,8 +10,7 @@ import pytest
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.message import Message
 from artemis_py.record_log import MemoryLog
-from artemis_py.server.bridges.connection import FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
-from artemis_py.server.bridges.send_frames import BRIDGES_HEADER
+from artemis_py.server.bridges.connection import BRIDGES_HEADER, FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 

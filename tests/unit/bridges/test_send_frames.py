@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.publish.copies import HOPS_HEADER
-from artemis_py.server.bridges.send_frames import BRIDGES_HEADER, BRIDGES_MAX
+from artemis_py.server.bridges.connection import BRIDGES_HEADER, BRIDGES_MAX
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from artemis_py.core.broker import Broker
 from artemis_py.selector import Selector
 
+_MISSING: Final = object()
 _PLAIN: Final = (bool, int, float, str, bytes, type(None))
 _PACKAGES: Final = ("artemis_py.core.", "artemis_py.selector", "artemis_py.message", "artemis_py.config.tables.views")
 _APART: Final = frozenset(
@@ -46,8 +48,16 @@ def _walk(value: Any, seen: set[int]) -> Any:
         return f"a {kind.__name__}"
     seen.add(id(value))  # it is shown once
     found: dict[str, Any] = {"is": kind.__name__}
-    slots = {name for each in kind.__mro__ for name in getattr(each, "__slots__", ())}
-    for name in sorted((slots | {*getattr(value, "__dict__", {})}) - _APART):
-        if hasattr(value, name):
-            found[name] = _walk(getattr(value, name), seen)
+    names = _slots_of(kind)  # type: ignore[arg-type]
+    for name in sorted(names.keys() | (vars(value).keys() - _APART)) if hasattr(value, "__dict__") else names:
+        each = getattr(value, name, _MISSING)
+        if each is not _MISSING:
+            found[name] = _walk(each, seen)
     return found
+
+
+@cache
+def _slots_of(kind: type) -> dict[str, None]:
+    """The names of those that count, sorted."""
+    slots = {name for each in kind.__mro__ for name in getattr(each, "__slots__", ())}
+    return dict.fromkeys(sorted(slots - _APART))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import io
 import socket
-from collections.abc import Iterator
 
 import pytest
 
 from artemis_py.client.http_connection import HttpConnection, UnansweredError, is_http_url
 from artemis_py.security.client_login import ClientLogin
 from tests.kit.ports import free_port
+from tests.kit.process import for_each_test
 from tests.kit.web_server import WebServer, web_server
 
 WAIT_S = 10.0
 NAMED = {"url": "--url"}
 
 
-@pytest.fixture
-def server() -> Iterator[WebServer]:
-    with web_server(b"said") as server:
-        yield server
+server = for_each_test(lambda _: web_server(b"said"))
 
 
 def connection(url: str, *, stays_open: bool = False, takes_proxy: bool = False) -> HttpConnection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from artemis_py.errors import Problem
@@ -149,7 +151,7 @@ def test_each_group_is_told_once() -> None:
 
 
 def test_long_ways_are_followed() -> None:
-    """Ten thousand addresses in a circle: no recursion."""
-    count = 10_000
+    """Three times as many addresses in a circle as a recursion could follow."""
+    count = 3 * sys.getrecursionlimit()
     (problem,) = circles(diverts(*((f"a{number}", f"a{(number + 1) % count}") for number in range(count))))
     assert problem.severity == "warning"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.config.merging import SettingsEntry, SettingsRepository
+from artemis_py.config.settings import SettingsEntry, SettingsRepository
 from tests.kit.documents import errors_of, load_core, settings, warnings_of
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from artemis_py.config.settings import BrokerConfig
@@ -12,8 +14,10 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
 from artemis_py.record_log import MemoryLog, RecoveredState
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.core import NOW_MS, broker_of, queue_config, send_in
-from tests.kit.noted_log import NotedLog
+from tests.kit.crash.opening import SimStore
+from tests.kit.disk import SimDisk
 
 
 def transaction_of(broker: Broker, *addresses: str) -> Transaction:
@@ -50,14 +54,13 @@ def test_a_commit_that_fails_leaves_its_id_free() -> None:
 
 def test_the_record_stands_in_the_transaction_s_group() -> None:
     """Else a crash could keep the id and lose the messages, or the other way round."""
-    broker = broker_of(queue_config())
-    log = NotedLog()
-    broker.log = log
+    log = SimStore(SimDisk(Random(1)), JournalSettings()).records
+    broker = broker_of(queue_config(), log=log)
     transaction_of(broker, "a").commit(broker, NOW_MS, "one")
     transaction_of(broker, "a").commit(broker, NOW_MS, "two", "d1")
     assert log.of("duplicate_id") == [(NO_ADDRESS, "one"), (NO_ADDRESS, "two\0d1")]
-    ids_and_ends = [name for name, _ in log.told if name in ("duplicate_id", "end_group")]
-    assert ids_and_ends == ["duplicate_id", "end_group"] * 2, "inside the group"
+    groups = [operation[1] for _, operation in log.operations if operation[0] == "group"]
+    assert [group[-1][0] for group in groups] == ["duplicate_id"] * 2, "inside the group"
 
 
 def test_ids_come_back_after_a_restart() -> None:
@@ -91,7 +94,7 @@ def test_the_last_so_many_are_remembered(size: int, seen: list[str]) -> None:
 
 
 def test_ids_that_are_not_kept_are_not_written() -> None:
-    log = NotedLog()
+    log = SimStore(SimDisk(Random(1)), JournalSettings()).records
     commits = Commits(10, Holdings(Account()), keeps=False)
     commits.remember("one", "", log)
     assert commits.has_seen("one", "")

@@ -42,28 +42,28 @@ def send_numbers(broker: Broker, first: int) -> None:
         send_one(broker, number)
 
 
-def costs_at(attributes: dict[str, Any], depth: int) -> dict[str, int]:
-    """Lines for a few messages: to arrive, be dispatched, return, expire, be given up, be replaced."""
-    broker, queue = filled(attributes, depth)
-    costs = {"arrive": lines_run(partial(send_numbers, broker, depth))}
-    for number in range(20):
-        send_one(broker, depth + 20 + number, NOW_MS + 5)
-    costs["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))
-    consumer = consumer_on(broker, queue, weigh=lambda message: 1, room=20)
-    costs["dispatch"] = lines_run(partial(queue.dispatch, NOW_MS))
-    costs["release"] = lines_run(lambda: queue.release(consumer, consumer.let_go_all(), failed=False, now_ms=NOW_MS))
-    broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
-    broker.queue_operations.set_ring_size("q", queue.message_count)
-    costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
-    costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
-    assert queue.contents.counters.replaced == 40
-    assert queue.message_count == depth + 20
-    return costs
-
-
 @pytest.mark.parametrize("name", TYPES)
 def test_no_part_costs_more_on_a_deep_queue(name: str) -> None:
-    shallow, deep = (costs_at(TYPES[name], depth) for depth in DEPTHS)
+    """Lines for a few messages: to arrive, be dispatched, return, expire, be given up, be replaced."""
+    found: list[dict[str, int]] = []
+    for depth in DEPTHS:
+        broker, queue = filled(TYPES[name], depth)
+        costs = {"arrive": lines_run(partial(send_numbers, broker, depth))}
+        for number in range(20):
+            send_one(broker, depth + 20 + number, NOW_MS + 5)
+        costs["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))
+        consumer = consumer_on(broker, queue, weigh=lambda message: 1, room=20)
+        costs["dispatch"] = lines_run(partial(queue.dispatch, NOW_MS))
+        release = partial(queue.release, failed=False, now_ms=NOW_MS)
+        costs["release"] = lines_run(lambda: release(consumer, consumer.let_go_all()))  # noqa: B023
+        broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
+        broker.queue_operations.set_ring_size("q", queue.message_count)
+        costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
+        costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
+        assert queue.contents.counters.replaced == 40
+        assert queue.message_count == depth + 20
+        found.append(costs)
+    shallow, deep = found
     for part, lines in deep.items():
         assert lines <= shallow[part] * ALLOWANCE, (
             f"{part}: {shallow[part]} lines at {DEPTHS[0]}, {lines} at {DEPTHS[1]}"

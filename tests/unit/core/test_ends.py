@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,8 +17,10 @@ from artemis_py.core.order import entry as entries
 from artemis_py.core.queue.queue import Queue
 from artemis_py.history import ENDS
 from artemis_py.storage.format.records import CAUSES, REASONS
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, turn, write
-from tests.kit.noted_log import NotedLog
+from tests.kit.crash.opening import SimStore
+from tests.kit.disk import SimDisk
 
 ENDED = {
     value: name
@@ -34,7 +37,7 @@ class World:
     """A broker with a queue for each way to end."""
 
     def __init__(self) -> None:
-        self.log = NotedLog()
+        self.log = SimStore(SimDisk(Random(1)), JournalSettings()).records
         settings = {"#": {"max_delivery_attempts": 1, "dead_letter_address": "graves"}}
         self.broker: Broker = broker_of(
             queue_config("q", "q"), queue_config("other", "other"), queue_config("graves", "graves"),
@@ -118,7 +121,7 @@ OPERATIONS: dict[str, Callable[[Broker, Queue], object]] = {
 def test_the_log_says_why_a_message_left(way: Callable[[World], object], reason: str) -> None:
     world = World()
     way(world)
-    assert world.log.of("settled") == [reason]
+    assert [told for _, ids, told in world.log.of("settled") for _ in ids] == [reason]
 
 
 @pytest.mark.parametrize("reason", OPERATIONS)
@@ -127,7 +130,7 @@ def test_the_log_says_what_an_operator_did(reason: str) -> None:
     world.send("q")
     OPERATIONS[reason](world.broker, world.broker.queues["q"])
     world.turns()
-    assert world.log.of("settled") == [reason]
+    assert [told for _, ids, told in world.log.of("settled") for _ in ids] == [reason]
 
 
 def test_each_end_of_the_core_is_an_event_of_the_log() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from artemis_py.core.queue.recipe import describe
 from artemis_py.errors import BrokerError, LimitError, NotFoundError, SelectorError
 from artemis_py.message import Account, Message
 from artemis_py.record_log import RecoveredState, Survivor
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, queue_config, send, with_queue
-from tests.kit.noted_log import NotedLog
+from tests.kit.crash.opening import SimStore
+from tests.kit.disk import SimDisk
 
 
 def made(attributes: dict[str, Any] | None = None, settings: dict[str, Any] | None = None) -> Queue:
@@ -133,10 +136,10 @@ def test_overflow_for(size: int, kind: type) -> None:
 
 def test_a_queue_that_the_file_forgot_is_what_it_was() -> None:
     """Its attributes are in the log: first those of its creation, then those that the file was changed to."""
-    log = NotedLog()
+    log = SimStore(SimDisk(Random(1)), JournalSettings()).records
     broker_of(queue_config(ring_size=5, max_consumers=3), log=log)
-    broker_of(queue_config(ring_size=7), log=log, kept=RecoveredState(queues=log.of("queue_changed")[-1:]))
-    fields = log.of("queue_changed")[-1]
+    broker_of(queue_config(ring_size=7), log=log, kept=RecoveredState(queues=[*log.of("queue_changed")[-1]]))
+    (fields,) = log.of("queue_changed")[-1]
     assert fields["attributes"] == {"ring_size": 7}
     broker = broker_of(addresses=["a"], log=log, kept=RecoveredState(queues=[fields]))
     assert seen(broker.queues["q"]) == {**PLAIN, "ring_size": 7}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
+from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, send_in, turn, with_queue
-from tests.kit.noted_log import NotedLog
+from tests.kit.crash.opening import SimStore
+from tests.kit.disk import SimDisk
 
 
 def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
@@ -168,15 +171,11 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
 
 def test_a_commit_is_one_group_of_records() -> None:
     """Only persistent messages are written, and all of them between the same marks."""
-    log = NotedLog()
+    log = SimStore(SimDisk(Random(1)), JournalSettings()).records
     broker = broker_of(queue_config(), addresses=["b"], log=log)
     transaction = Transaction()
     for persistent in (True, False, True, False):
         send_in(transaction, broker, head=head_of("a", persistent=persistent))
     transaction.commit(broker, NOW_MS)
-    assert [name for name, _ in log.told if name != "queue_changed"] == [
-        "begin_group",
-        "published",
-        "published",
-        "end_group",
-    ]
+    (group,) = (given for _, (kind, *given) in log.operations if not kind.endswith("_changed"))
+    assert [name for name, *_ in group[0]] == ["published", "published"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
+from artemis_py.stomp.service import Routes
 from tests.kit.churn_scripts import visits
 from tests.kit.live_server import LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
@@ -35,7 +38,9 @@ def clear(stage: LiveServer) -> None:
     for dialect in stage.dialects():  # these tables have a bound of their own
         dialect._shapes.clear()
         dialect.memo.clear()
-    for routes in stage.routes():  # this one, too; routes know the addresses that they lead to
+    for routes in [
+        each for each in gc.get_objects() if isinstance(each, Routes)
+    ]:  # this one, too; routes know the addresses that they lead to
         routes.by_target.clear()
 
 

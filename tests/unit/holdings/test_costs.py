@@ -29,7 +29,8 @@ from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.stomp.service import TURN_BYTES_MAX
-from tests.kit.live_server import CONNECT, Client, LiveServer, frame
+from tests.kit.frames import frame
+from tests.kit.live_server import CONNECT, Client, LiveServer
 
 COUNT = 100
 SELECTIVE = "id:{}\ndestination:/queue/q\nack:client\nselector:"

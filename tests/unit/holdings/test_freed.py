@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.live_server import CONNECT, STEPS, Client, LiveServer, census, frame, no_collector
+from tests.kit.frames import frame
+from tests.kit.live_server import CONNECT, STEPS, Client, LiveServer, census, no_collector
 
 KIBIBYTE = 1024
 ACCEPTOR = "stompMinLargeMessageSize=100000;handshakeTimeout=60000"

@@ -29,7 +29,8 @@ from artemis_py.server.connection import Connection
 from artemis_py.server.http.monitoring_routes import CONNECTIONS_SHOWN
 from artemis_py.server.memory import CUT_OFF_BYTES_MIN, MemoryGuard
 from artemis_py.server.turn_client import LIGHT_BYTES, NOTHING, Weight
-from tests.kit.live_server import Client, LiveServer, frame
+from tests.kit.frames import frame
+from tests.kit.live_server import Client, LiveServer
 
 LIMIT = 1_000_000
 MEBIBYTE = 1 << 20

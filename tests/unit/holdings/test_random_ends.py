@@ -10,7 +10,8 @@ import pytest
 
 from artemis_py.core.order.entry import PURGED
 from tests.kit.churn_scripts import visits
-from tests.kit.live_server import LiveServer, frame
+from tests.kit.frames import frame
+from tests.kit.live_server import LiveServer
 from tests.unit.holdings.test_churn import CORE as CORE_OF_CHURN
 from tests.unit.holdings.test_churn import clear, nobody_is_here
 from tests.unit.holdings.test_freed import settled

@@ -15,7 +15,7 @@ from artemis_py.storage.format.log_events import Consumer, Published, Purged, Re
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, whole_records
-from artemis_py.storage.journal.audit import LogActor
+from artemis_py.storage.journal.journal import LogActor
 from tests.kit.journal_story import Story, message
 
 

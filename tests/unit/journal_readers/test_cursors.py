@@ -18,8 +18,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.retention.cursors import CURSORS_MAX, Cursor, CursorError, Lag, wanted_cursor
-from artemis_py.storage.retention.retained_bodies import RetainedBodies
-from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from artemis_py.storage.retention.retention import RetainedBodies, Retention, RetentionSettings
 from tests.kit.journal_story import START_MS, message
 from tests.kit.journal_with_cursors import TTL_S, JournalWithCursors
 

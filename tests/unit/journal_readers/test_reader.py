@@ -45,40 +45,40 @@ def told(events: Iterable[Event]) -> list[Told]:
     of whom nothing was told before.
     """
     names = {0: ""}
-    return [words for event in events if (words := in_words(event, names)) is not None]
-
-
-def in_words(event: Event, names: dict[int, str]) -> Told | None:
-    """One event; None for those that only name somebody, or the broker."""
-    match event:
-        case Session(session=number, client=client):
-            names[number] = client
-            return None
-        case Consumer(consumer=number, session=session, subscription=subscription, queue_id=queue_id):
-            assert names[session] == f"host:{queue_id}"
-            names[number] = subscription
-            return None
-        case Started():
-            return None
-        case Published(kept=kept, session=session):
-            what: object = (kept.message.id, tuple(kept.queue_ids), kept.message.body, names[session])
-        case Recalled(kept=kept):
-            what = (kept.message.id, tuple(kept.queue_ids), kept.message.body, kept.lsn)
-        case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
-            what = (queue_id, message_ids, names[consumer])
-        case Settled(queue_id=queue_id, reason=reason, message_ids=message_ids, consumer=consumer):
-            what = (queue_id, reason, message_ids, names[consumer])
-        case Attempted(queue_id=queue_id, message_id=message_id, consumer=consumer, cause=cause):
-            what = (queue_id, message_id, event.attempts, event.due_ms, names[consumer], cause)
-        case Refused(address=address, policy=policy, session=session):
-            what = (address, policy, names[session], event.count, event.size_bytes)
-        case Depths(depths=depths):
-            what = depths
-        case Changed(kind=kind, fields=fields):
-            return event.lsn, event.time_ms, kind, fields
-        case _:
-            raise AssertionError(event)
-    return event.lsn, event.time_ms, type(event).__name__.lower(), what
+    found: list[Told] = []
+    for event in events:
+        told_kind: str = type(event).__name__.lower()
+        what: object
+        match event:
+            case Session(session=number, client=client):
+                names[number] = client
+                continue
+            case Consumer(consumer=number, session=session, subscription=subscription, queue_id=queue_id):
+                assert names[session] == f"host:{queue_id}"
+                names[number] = subscription
+                continue
+            case Started():
+                continue
+            case Published(kept=kept, session=session):
+                what = (kept.message.id, tuple(kept.queue_ids), kept.message.body, names[session])
+            case Recalled(kept=kept):
+                what = (kept.message.id, tuple(kept.queue_ids), kept.message.body, kept.lsn)
+            case Delivered(queue_id=queue_id, message_ids=message_ids, consumer=consumer):
+                what = (queue_id, message_ids, names[consumer])
+            case Settled(queue_id=queue_id, reason=reason, message_ids=message_ids, consumer=consumer):
+                what = (queue_id, reason, message_ids, names[consumer])
+            case Attempted(queue_id=queue_id, message_id=message_id, consumer=consumer, cause=cause):
+                what = (queue_id, message_id, event.attempts, event.due_ms, names[consumer], cause)
+            case Refused(address=address, policy=policy, session=session):
+                what = (address, policy, names[session], event.count, event.size_bytes)
+            case Depths(depths=depths):
+                what = depths
+            case Changed(kind=kind, fields=fields):
+                told_kind, what = kind, fields
+            case _:
+                raise AssertionError(event)
+        found.append((event.lsn, event.time_ms, told_kind, what))
+    return found
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from artemis_py.storage.journal.segments import SegmentRetirement
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import LogEnd, Retention, RetentionSettings, retained_name
-from tests.kit.journal_story import FILE_BYTES, START_MS, ImmediateCommitter, Story
+from tests.kit.committer import SteppedCommitter
+from tests.kit.journal_story import FILE_BYTES, START_MS, Story
 from tests.kit.keeping import Keeping
 
 DAY_MS = 86_400_000
@@ -228,7 +229,7 @@ def test_the_journal_looks_after_its_regular_tasks_every_ten_seconds(tmp_path: P
     disk = FileDisk(tmp_path)
     done: list[int] = []
     care = SegmentCare(retire=disk.delete, regular_tasks=lambda: done.append(second))
-    journal = Journal(disk, ImmediateCommitter(), JournalSettings(), start=JournalStart(), care=care)
+    journal = Journal(disk, SteppedCommitter(at_once=True), JournalSettings(), start=JournalStart(), care=care)
     for second in range(25):
         journal.records.now_ms = START_MS + second * 1000
         journal.seal()

@@ -9,8 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from artemis_py.management.artemis.java import Items, JavaError, RowsInText, arguments_by_name, signature_of
-from artemis_py.management.jolokia.request import Options, of_json, of_path
-from artemis_py.management.jolokia.values import Entries, in_pieces, inner, json_pieces
+from artemis_py.management.jolokia import Entries, Options, in_pieces, inner, json_pieces, of_json, of_path
 
 NAME = 'd:a="1"'
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from artemis_py.management.artemis.object_names import BadNameError, matcher_of, parse_name, quote, unquote
+from artemis_py.management.artemis.beans import BadNameError, matcher_of, parse_name, quote, unquote
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from artemis_py.config.settings import QueueConfig
 from artemis_py.core.consumer import Consumer, Reader
-from artemis_py.core.pages.cursor import ReadAhead
+from artemis_py.core.pages import ReadAhead
 from artemis_py.core.queue.barriers import TargetDepth
 from artemis_py.core.queue.overflow import Unbounded
 from artemis_py.management.why.causes import CAUSES, KILLED

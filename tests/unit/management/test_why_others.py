@@ -15,9 +15,8 @@ from artemis_py.management.managed import Space
 from artemis_py.management.why.blocked import blocked, blocked_connection
 from artemis_py.management.why.causes import CAUSES, QUESTIONS
 from artemis_py.management.why.causes import DEAD as OF_THE_DEAD
-from artemis_py.management.why.dead import dead
-from artemis_py.management.why.dropped import dropped
 from artemis_py.management.why.growing import growing, in_words
+from artemis_py.management.why.losses import dead, dropped
 from artemis_py.management.why.question import Question
 from artemis_py.management.why.slow import slow
 from artemis_py.server.stats import word_of

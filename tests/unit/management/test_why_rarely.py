@@ -13,8 +13,7 @@ from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.core.order.entry import DAMAGED
 from artemis_py.core.queue.recovery_point import Recovery
 from artemis_py.management.why.blocked import blocked
-from artemis_py.management.why.dead import dead
-from artemis_py.management.why.dropped import dropped
+from artemis_py.management.why.losses import dead, dropped
 from artemis_py.server.stats import word_of
 from tests.kit.core import NOW_MS, consumer_on, head_of, send, turn
 from tests.kit.paged_bench import PagedBench

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
+from tests.kit.process import for_each_test
 from tests.unit.perf.fake_broker import FakeBroker
 
-
-@pytest.fixture
-def broker() -> Iterator[FakeBroker]:
-    with FakeBroker() as fake:
-        yield fake
+broker = for_each_test(lambda _: FakeBroker())

@@ -82,7 +82,11 @@ class FakeBroker(socketserver.ThreadingTCPServer):
                 self._deliver(client, destination, body)
         elif found.command == "SEND":
             self.sends.append(found)
-            self._route(destination, found.body)
+            readers = [reader for reader in self.clients if destination in reader.subscriptions]
+            if not readers and destination.startswith("/queue/"):
+                self._waiting[destination].append(found.body)
+            for reader in readers if destination.startswith("/topic/") else readers[:1]:
+                self._deliver(reader, destination, found.body)
         elif found.command == "ACK":
             self._acknowledge(client, found.headers.get("id") or found.headers["message-id"])
         elif found.command == "DISCONNECT":
@@ -112,13 +116,6 @@ class FakeBroker(socketserver.ThreadingTCPServer):
             self._waiting[destination].append(body)
         client.unacked.clear()
         client.subscriptions.clear()
-
-    def _route(self, destination: str, body: bytes) -> None:
-        readers = [client for client in self.clients if destination in client.subscriptions]
-        if not readers and destination.startswith("/queue/"):
-            self._waiting[destination].append(body)
-        for client in readers if destination.startswith("/topic/") else readers[:1]:
-            self._deliver(client, destination, body)
 
     def _deliver(self, client: Client, destination: str, body: bytes) -> None:
         self.sent += 1

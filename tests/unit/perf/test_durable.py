@@ -10,11 +10,10 @@ import pytest
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.durable import RECEIPTS_OPEN_MAX, UNSENT_BYTES_MIN, Source, fill, group_of
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import syncs_of
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.sync import fdatasync_ns, median_us
-from artemis_py.perf.target import Target
 from tests.kit.ports import free_port
 from tests.kit.web_server import web_server
 from tests.unit.perf.fake_broker import FakeBroker, Faults

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.perf.frames import blocks, body_of, marker_of, numbered, send_frame, unique_frame
-from artemis_py.perf.target import Target
+from artemis_py.perf.link import Target
+from artemis_py.perf.pump import blocks, body_of, marker_of, numbered, send_frame, unique_frame
 from artemis_py.stomp.client import FrameReader, ServerFrame, frame
 
 TARGET = Target("127.0.0.1", 1, send_headers=(("priority", "4"),))

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.registry import choose
-from artemis_py.perf.report import Progress
+from artemis_py.perf.result import Progress
 from artemis_py.perf.scenario import Options, new_outcome
 from artemis_py.perf.startup import running
-from artemis_py.perf.target import Target
 from bench.broker import Broker
 from bench.brokers import BROKERS
 from bench.driver import Measured, measure

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.link import Target
 from artemis_py.perf.scenario import Options, Run
-from artemis_py.perf.target import Target
 from bench.replays import measure_round, replaying
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 

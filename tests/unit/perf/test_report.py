@@ -4,8 +4,7 @@ import io
 import json
 from unittest.mock import Mock
 
-from artemis_py.perf.report import Progress, as_json, table
-from artemis_py.perf.result import Outcome
+from artemis_py.perf.result import Outcome, Progress, as_json, table
 
 RATE = "messages_per_second"
 

@@ -8,12 +8,11 @@ import pytest
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.latency import BLOCKS, _neighbours
-from artemis_py.perf.link import Link
+from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
 from artemis_py.perf.scenario import Options, Run, check_broker, run_rounds, warm_up
 from artemis_py.perf.sync import SyncProducers
-from artemis_py.perf.target import Target
 from tests.kit.process import eventually
 from tests.unit.perf.fake_broker import FakeBroker, Faults
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from artemis_py.errors import PerfError
+from artemis_py.perf.link import Target
 from artemis_py.perf.registry import choose
 from artemis_py.perf.scenario import Options, Run
-from artemis_py.perf.target import Target
 from tests.kit.ports import free_port
 
 ANSWERS = """

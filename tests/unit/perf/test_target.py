@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.errors import PerfError
-from artemis_py.perf.target import Target, parse_header, parse_url
+from artemis_py.perf.link import Target, parse_header, parse_url
 
 
 @pytest.mark.parametrize(

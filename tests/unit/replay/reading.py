@@ -14,9 +14,9 @@ from artemis_py.storage.disk.group_commit import Committer
 from artemis_py.storage.format.log_events import Published
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.journal.journal import Journal
-from artemis_py.storage.replay.log import RetainedFiles, RetainedReplayLog
+from artemis_py.storage.replay import RetainedFiles, RetainedReplayLog
 from artemis_py.storage.retention.retention import Retention
-from tests.kit.journal_story import ImmediateCommitter
+from tests.kit.committer import SteppedCommitter
 
 Row = tuple[int, int, int, int]
 """Of a message: lsn, time of its batch, number of its session, its own number."""
@@ -34,8 +34,10 @@ class Reading:
         self.said: list[str] = []
         self.read_bytes = 0
         self.files = RetainedFiles(directory, retention)
-        large = LargeStore(FileDisk(directory.with_name("large")), ImmediateCommitter(), ImmediateCommitter())
-        reader = reader or ImmediateCommitter()
+        large = LargeStore(
+            FileDisk(directory.with_name("large")), SteppedCommitter(at_once=True), SteppedCommitter(at_once=True)
+        )
+        reader = reader or SteppedCommitter(at_once=True)
         self.log = RetainedReplayLog(journal, self.files, large, reader, reader, self.said.append)
 
     def slice(self, spot: Spot, size_bytes: int = SLICE_BYTES, choice: AddressChoice | None = None) -> Slice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -10,9 +11,9 @@ import pytest
 from artemis_py.message import LargeBody
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.disk.disk import DiskError, FileDisk, NoSpaceError
-from artemis_py.storage.retention import retained_bodies
-from artemis_py.storage.retention.retained_bodies import RetainedBodies
-from tests.kit.journal_story import ImmediateCommitter
+from artemis_py.storage.retention import retention
+from artemis_py.storage.retention.retention import RetainedBodies
+from tests.kit.committer import SteppedCommitter
 
 DATA = bytes(range(256)) * 40
 
@@ -22,9 +23,10 @@ class RetainedBody:
 
     def __init__(self, folder: Path) -> None:
         disk = FileDisk(folder / "large")
+        weakref.finalize(self, disk.close)
         self.now_ms = 1_000_000
         self.former = RetainedBodies(disk, folder / "large", folder / "large", folder / "kept", lambda: self.now_ms)
-        committers = ImmediateCommitter(), ImmediateCommitter()
+        committers = SteppedCommitter(at_once=True), SteppedCommitter(at_once=True)
         self.store = LargeStore(disk, *committers, retire=self.former.retire, retired=self.former)
         upload = self.store.begin(durable=True)
         upload.append(DATA)
@@ -77,7 +79,7 @@ def test_a_body_that_moves_while_it_is_read(tmp_path: Path) -> None:
 def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when its file has its new name, and nobody knows that yet."""
     kept = RetainedBody(tmp_path)
-    move = retained_bodies.move
+    move = retention.move
     read: list[bytes] = []
 
     def watched(source: Path, target: Path, suffix: str) -> None:
@@ -85,7 +87,7 @@ def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatc
         move(source, target, suffix)
         read.append(kept.read(kept.held()))
 
-    monkeypatch.setattr(retained_bodies, "move", watched)
+    monkeypatch.setattr(retention, "move", watched)
     kept.let_go()
     assert read == [DATA, DATA]
 

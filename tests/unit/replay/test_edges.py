@@ -243,7 +243,7 @@ def test_a_disk_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     archive.keep(2)
     reading = archive.reading()
     monkeypatch.setattr(
-        "artemis_py.storage.replay.log.os.pread", Mock(side_effect=OSError(errno.EIO, os.strerror(errno.EIO)))
+        "artemis_py.storage.replay.os.pread", Mock(side_effect=OSError(errno.EIO, os.strerror(errno.EIO)))
     )
     found = reading.slice(Spot(1, FILE_HEADER_BYTES))
     assert (found.failure, found.is_gone) == (f"{segment_name(1)}: Input/output error", False)

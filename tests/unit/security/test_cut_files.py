@@ -18,11 +18,10 @@ from artemis_py.config.xml.source import Source, load_text, parse
 from artemis_py.errors import ArtemisError, AuthenticatorError, ConfigError
 from artemis_py.security.certificate import SubjectName, parts_of
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.certificates import certificate_table
+from artemis_py.security.key_store import StoreError, read_pem
+from artemis_py.security.login_modules import certificate_table
 from artemis_py.security.masked import Codec, MaskedError, reveal
 from artemis_py.security.realms import open_realms
-from artemis_py.security.stores.pem import read_pem
-from artemis_py.security.stores.store import StoreError
 from artemis_py.security.users import reloaded
 from artemis_py.security.users.accounts import Accounts, UserFiles
 from artemis_py.security.users.authenticator import PropertiesUsers
@@ -64,7 +63,7 @@ def test_users(end: str) -> None:
             found = users_table(cut.encode("latin-1")).passwords
         except TableError:
             continue
-        for user, stored in found.items():
+        for user, stored in found.items() - whole.items():
             for word in words:
                 if stored.verify(word):
                     assert whole[user].verify(word), (cut[-30:], user, word)

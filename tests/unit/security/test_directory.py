@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from artemis_py.errors import ArtemisError, AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
+from tests.kit.process import for_the_module
 from tests.unit.security.slapd import ADMIN, ADMIN_PASSWORD, MISSING, SUFFIX, Directory, directory
 
 pytest.importorskip("ldap3", reason="ldap3 is not installed (extra ldap)")
@@ -28,11 +28,7 @@ BY_MEMBERS = {"role_base": f"ou=groups,{SUFFIX}", "role_filter": "(member={dn})"
 BY_ATTRIBUTE = {"role_attribute": "memberOf"}
 
 
-@pytest.fixture(scope="module")
-def slapd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directory]:
-    """One directory for all tests of this file."""
-    with directory(tmp_path_factory.mktemp("slapd")) as found:
-        yield found
+slapd = for_the_module(directory)
 
 
 @needs_slapd

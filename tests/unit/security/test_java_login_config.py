@@ -9,8 +9,8 @@ from pathlib import Path
 
 from artemis_py.config.problems import Problems
 from artemis_py.security.identity import Credentials
-from artemis_py.security.jaas.login_config import LoginConfig, parse_login_config
-from artemis_py.security.jaas.stack import ModuleStack, Stacked
+from artemis_py.security.login_config import LoginConfig, parse_login_config
+from artemis_py.security.login_modules import ModuleStack, Stacked
 from tests.kit.java import java_says
 from tests.unit.security.test_stack import Scripted
 

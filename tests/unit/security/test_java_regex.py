@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.security.jaas.certificates import RegexError, compile_java, matches
+from artemis_py.security.login_modules import RegexError, compile_java, matches
 
 
 @pytest.mark.parametrize(

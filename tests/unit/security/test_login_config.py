@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from artemis_py.config.problems import Problems
 from artemis_py.errors import ConfigError
-from artemis_py.security.jaas.login_config import LoginConfig, parse_login_config
+from artemis_py.security.login_config import LoginConfig, parse_login_config
 
 PROPERTIES = {"user": "ann", "empty": "", "a.b-c": "x", "nested": "${user}"}
 

@@ -9,9 +9,15 @@ import pytest
 
 from artemis_py.errors import AuthenticatorError
 from artemis_py.security.identity import Credentials, Identity
-from artemis_py.security.jaas.certificates import ExternalModule, TextFileModule
-from artemis_py.security.jaas.modules import GuestModule
-from artemis_py.security.jaas.stack import LoginRefusedError, ModuleStack, Stacked, Subject
+from artemis_py.security.login_modules import (
+    ExternalModule,
+    GuestModule,
+    LoginRefusedError,
+    ModuleStack,
+    Stacked,
+    Subject,
+    TextFileModule,
+)
 from tests.unit.security.certificates import certificate
 
 

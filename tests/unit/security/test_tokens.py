@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterator
 from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ import pytest
 from artemis_py.errors import ArtemisError, AuthenticatorError, NotYetError
 from artemis_py.security.identity import Credentials, Identity
 from artemis_py.security.tokens import LIFETIME_S, RETRY_S, FetchedKeys
-from tests.kit.process import eventually
+from tests.kit.process import eventually, for_each_test
 from tests.kit.web_server import WebServer, web_server
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -273,11 +272,8 @@ def test_a_key_set_in_a_file(tmp_path: Path) -> None:
         assert by_set.authenticate(Credentials(None, token(OTHER_RSA, headers={"kid": "two"}))) is not None
 
 
-@pytest.fixture
-def issuer() -> Iterator[WebServer]:
-    """It serves a key set over HTTP, which the test may change or break."""
-    with web_server(key_set(one=RSA)) as server:
-        yield server
+issuer = for_each_test(lambda _: web_server(key_set(one=RSA)))
+"""It serves a key set over HTTP, which the test may change or break."""
 
 
 def fetching(issuer: WebServer, clock: SimpleNamespace) -> FetchedKeys:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from artemis_py.stomp.wire.dialect import decode_block, first_of_each, parse_content_length
 from artemis_py.stomp.wire.frames import FrameError, Limits
-from artemis_py.stomp.wire.headers import decode_block, first_of_each, parse_content_length
 
 ALL = ("1.0", "1.1", "1.2")
 LIMITS = Limits(header_line_bytes_max=100, headers_max=5, body_bytes_max=1000)

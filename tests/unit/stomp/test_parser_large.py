@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artemis_py.stomp.wire.bodies import BodyRules
 from artemis_py.stomp.wire.dialect import Dialect
 from artemis_py.stomp.wire.frames import LargeSend
-from artemis_py.stomp.wire.parser import Parser
+from artemis_py.stomp.wire.parser import BodyRules, Parser
 from artemis_py.storage.bodies import LargeStore
 from artemis_py.storage.format.names import body_name
 from tests.kit.broker_frames import acceptor

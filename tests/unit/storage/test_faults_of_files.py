@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from artemis_py import atomic_files
 from artemis_py.core.order.entry import ACKED
 from artemis_py.storage.disk import disk as disk_module
 from artemis_py.storage.disk import permissions, space
@@ -28,6 +29,7 @@ from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
 from tests.kit.failing_os import FailingOs
+from tests.kit.process import open_below
 from tests.kit.promises import Promises
 
 CALLS = frozenset(
@@ -44,7 +46,7 @@ RESERVE_BYTES = 64 * 1024
 def system(monkeypatch: pytest.MonkeyPatch) -> FailingOs:
     """Stands in the place of ``os`` for disks and rooms."""
     failing = FailingOs(CALLS, instead=dict.fromkeys(SYNCS, lambda descriptor: None))
-    failing.put_in_place(monkeypatch, disk_module, space, permissions)
+    failing.put_in_place(monkeypatch, disk_module, space, permissions, atomic_files)
     return failing
 
 
@@ -250,11 +252,7 @@ def test_the_file_written_to_last_is_the_last_to_be_closed(tmp_path: Path) -> No
         for number in range(10):
             disk.write("current", 0, b"x")
             disk.create(f"other {number}", 0)
-            paths: set[Path] = set()
-            for descriptor in os.listdir("/proc/self/fd"):
-                with suppress(OSError):  # that of the listing
-                    paths.add(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
-            assert tmp_path / "current" in paths, number
+            assert tmp_path / "current" in open_below(tmp_path), number
         assert disk.open_files == 4
 
 

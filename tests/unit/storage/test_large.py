@@ -16,7 +16,7 @@ from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.format.names import body_name, is_start, read_name
 from artemis_py.storage.format.records import CodecError
-from artemis_py.storage.retention import retained_bodies
+from artemis_py.storage.retention import retention
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.prepared import QUEUE_ID, SETTINGS, begin, commit, flip, kept_ids, message
@@ -463,14 +463,14 @@ def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest
     kept = Keeping(tmp_path)
     kept.retire_body(1)
     moving, go_on = threading.Event(), threading.Event()
-    move = retained_bodies.move
+    move = retention.move
 
     def move_slowly(source: Path, target: Path, suffix: str) -> None:
         move(source, target, suffix)
         moving.set()
         assert go_on.wait(120)
 
-    monkeypatch.setattr(retained_bodies, "move", move_slowly)
+    monkeypatch.setattr(retention, "move", move_slowly)
     writer = threading.Thread(target=kept.retire_body, args=(2,))
     writer.start()
     assert moving.wait(120)

@@ -15,7 +15,7 @@ from artemis_py.storage.format import records
 from artemis_py.storage.format.records import FileHeader
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index_files import index_beside
-from artemis_py.storage.retention.retained_bodies import move
+from artemis_py.storage.retention.retention import move
 
 
 @pytest.fixture(autouse=True)

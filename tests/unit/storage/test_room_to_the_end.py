@@ -24,7 +24,7 @@ from artemis_py.storage.disk import permissions, space
 from artemis_py.storage.disk.disk import DiskError, FileDisk
 from artemis_py.storage.disk.space import RESERVE_NAME
 from artemis_py.storage.recovery.accept_journal import recover
-from artemis_py.storage.retention import retained_bodies
+from artemis_py.storage.retention import retention
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
 from tests.kit.promises import Promises
@@ -184,7 +184,7 @@ def live(
     root.mkdir()
     system = TightSystem(root, CAPACITY_BYTES, full_at, greed)
     with monkeypatch.context() as patch:
-        for module in (disk_module, permissions, retained_bodies, space):  # all that storage does with files goes there
+        for module in (disk_module, permissions, retention, space):  # all that storage does with files goes there
             patch.setattr(module, "os", system)
         return Life(root, **named), system
 

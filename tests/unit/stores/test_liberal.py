@@ -18,7 +18,7 @@ from cryptography.x509 import load_der_x509_certificate
 from artemis_py.config.reader import load
 from artemis_py.security.certificate import certificate_of, der_of, pem_of, subject_of
 from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
-from artemis_py.security.stores.store import StoreError, WantedKey
+from artemis_py.security.key_store import StoreError, WantedKey
 from artemis_py.server.tls.context import Loaded, TlsFiles, read_store
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.process import configuration

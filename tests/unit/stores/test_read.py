@@ -6,13 +6,15 @@ import shutil
 import ssl
 import struct
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from artemis_py.security.stores.store import StoreError, WantedKey
+from artemis_py.security.key_store import StoreError, WantedKey
 from artemis_py.server.tls.context import read_store
 from tests.kit.certificates import PASSWORD, Authority, Issued
 from tests.kit.tls import converted, keytool, needs_keytool, needs_openssl, openssl
@@ -129,10 +131,18 @@ def test_pkcs12_made_here(tmp_path: Path) -> None:
 # ---- what Java makes -----------------------------------------------------------------------------
 
 
+@cache
+def own_in(kind: str) -> bytes:
+    """A store of Java with ``OWN``; converted once, as keytool takes a second."""
+    with TemporaryDirectory() as name:
+        return converted(OWN.pkcs12(Path(name, "source.p12")), Path(name, "store"), kind).read_bytes()
+
+
 @needs_keytool
 @pytest.mark.parametrize("kind", ["PKCS12", "JKS", "JCEKS"])
 def test_keytool_makes_a_key_store(tmp_path: Path, kind: str) -> None:
-    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.store", kind)
+    path = tmp_path / "broker.store"
+    path.write_bytes(own_in(kind))
     assert_is(path, OWN, kind)
     assert_is(path, OWN, kind, alias="Broker")
     assert "has no key with the alias 'x'" in refusal(path, alias="x")
@@ -159,7 +169,8 @@ def test_keytool_makes_a_trust_store(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["JKS", "JCEKS", "PKCS12"])
 def test_each_of_several_keys_is_read_by_its_alias(tmp_path: Path, kind: str) -> None:
     other = AUTHORITY.issue("other")
-    path = converted(OWN.pkcs12(tmp_path / "one.p12"), tmp_path / "both.store", kind)
+    path = tmp_path / "both.store"
+    path.write_bytes(own_in(kind))
     converted(other.pkcs12(tmp_path / "two.p12", "zweiter-schlüssel"), path, kind, "zweiter-schlüssel")
     assert_is(path, OWN, kind, alias="broker")
     assert_is(path, other, kind, alias="Zweiter-Schlüssel")
@@ -170,7 +181,8 @@ def test_each_of_several_keys_is_read_by_its_alias(tmp_path: Path, kind: str) ->
 @needs_keytool
 @pytest.mark.parametrize("kind", ["JKS", "JCEKS"])
 def test_a_key_with_a_password_of_its_own(tmp_path: Path, kind: str) -> None:
-    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.store", kind)
+    path = tmp_path / "broker.store"
+    path.write_bytes(own_in(kind))
     keytool(
         "-keypasswd", "-alias", "broker", "-keystore", path, "-storetype", kind, "-storepass", PASSWORD,
         "-new", "something else",
@@ -183,7 +195,8 @@ def test_a_key_with_a_password_of_its_own(tmp_path: Path, kind: str) -> None:
 
 @needs_keytool
 def test_a_secret_key_in_a_jceks_is_named(tmp_path: Path) -> None:
-    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.jceks", "JCEKS")
+    path = tmp_path / "broker.jceks"
+    path.write_bytes(own_in("JCEKS"))
     keytool(
         "-genseckey", "-alias", "hidden", "-keyalg", "AES", "-keysize", "128", "-keystore", path, "-storetype", "JCEKS",
         "-storepass", PASSWORD,
@@ -259,7 +272,8 @@ def test_no_damage_of_a_pkcs12_surprises(tmp_path: Path) -> None:
 
 @needs_keytool
 def test_every_damage_of_a_jks_is_found(tmp_path: Path) -> None:
-    path = converted(OWN.pkcs12(tmp_path / "source.p12"), tmp_path / "broker.jks", "JKS")
+    path = tmp_path / "broker.jks"
+    path.write_bytes(own_in("JKS"))
     data = path.read_bytes()
     for at in range(4, len(data), 7):
         path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])

@@ -28,9 +28,8 @@ from artemis_py.storage.format.log_events import (
     Started,
 )
 from artemis_py.storage.retention.retention import RetentionSettings
-from artemis_py.tracing.journeys import Journeys
+from artemis_py.tracing.journeys import FinishedSpan, Journeys, parent_of
 from artemis_py.tracing.reading import DirectorySource
-from artemis_py.tracing.span import FinishedSpan, parent_of
 from tests.kit import journal_story
 from tests.kit.journal_story import START_MS, Story
 from tests.unit.tracing import told

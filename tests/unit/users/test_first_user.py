@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from artemis_py.config.reader import load
 from artemis_py.security.identity import Credentials, Identity
+from artemis_py.security.users import accounts
 from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.security.users.authenticator import PropertiesUsers
+from artemis_py.security.users.passwords import hashed
 from tests.kit.documents import document
+from tests.kit.users import CHEAP
 
 ASKED = '<users-file first-user="boss">people</users-file>'
 
 
 def start(folder: Path, core: str = ASKED, chosen: str = "") -> FirstUser | None:
-    """What a start makes beside a broker.xml."""
+    """What a start makes beside a broker.xml, with a cheap hash."""
     (folder / "broker.xml").write_text(document(core))
-    return make_first_user(load(folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
+    with patch.object(accounts, "hashed", partial(hashed, iterations=CHEAP)):
+        return make_first_user(load(folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
 
 
 def test_the_password_is_made_up_and_told_once(tmp_path: Path) -> None:

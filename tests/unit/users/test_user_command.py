@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from artemis_py.cli import main, password_input
+from artemis_py.cli import user as user_command
 from artemis_py.config.security_settings import PERMISSIONS
-from artemis_py.security.users.passwords import stored_password
+from artemis_py.security.users.passwords import hashed, stored_password
 from tests.kit.documents import document
+from tests.kit.users import CHEAP
 
 CORE = (
     '<acceptors><acceptor name="s">tcp://127.0.0.1:1?protocols=STOMP</acceptor></acceptors><security-settings>'
@@ -63,11 +66,13 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     for name in ("ARTEMIS_PY_PASSWORD", "ARTEMIS_PY_NEW_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(user_command, "hashed", partial(hashed, iterations=CHEAP))
     (tmp_path / "broker.xml").write_text(document(CORE))
     return Shell(tmp_path, capsys, monkeypatch)
 
 
-def test_from_the_first_user_to_none(shell: Shell) -> None:
+def test_from_the_first_user_to_none(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_command, "hashed", hashed)
     said = shell.add("ann", "pass phrase", "--role", "amq, view")
     assert said == "added ann to artemis-users.properties with the roles amq, view\n"
     shell.add("bob", "x", "--plaintext", "--role", "view")

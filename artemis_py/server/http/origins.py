@@ -1,4 +1,4 @@
-"""The host names and web pages by which an acceptor may be used.
+"""Origins: the host names and web pages by which an acceptor may be used.
 
 A web page may let its own host name resolve to the broker's address ("DNS rebinding"): a browser on the broker's
 machine then takes the broker's responses for the page's own and lets the page read them. Such a request has the page's
@@ -8,15 +8,16 @@ name in ``Host``, so that header is checked. IP addresses are not names, and no 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Final, final
 
-from artemis_py.server.http.cors import Cors
-from artemis_py.server.http.requests import Request
+from artemis_py.server.http.requests import Request, Response
 
 Pages = Callable[[str], bool]
 """May web pages of an origin use something?"""
-ANY: Final = "*"
+_ANY: Final = "*"
 _PORTS: Final = {"http": "80", "https": "443"}
 _READING: Final = frozenset({"GET", "HEAD"})
 _ELSEWHERE: Final = frozenset({"cross-site", "same-site"})
@@ -72,7 +73,7 @@ class Hosts:
 
     def _allows(self, authority: str) -> bool:
         name, _ = _split(authority)
-        return name in self._names or ANY in self._names or _is_number(name)
+        return name in self._names or _ANY in self._names or _is_number(name)
 
     def _allows_origin(self, origin: str, host: str) -> bool:
         """Pages of the broker's own host and port, of the listed hosts, and of the listed origins are allowed; an IP
@@ -85,7 +86,7 @@ class Hosts:
             return False
         if scheme == self._scheme and self._split(authority) == self._split(host):
             return True
-        return not self._origins.isdisjoint((_split(authority)[0], ANY))
+        return not self._origins.isdisjoint((_split(authority)[0], _ANY))
 
     def _split(self, authority: str) -> tuple[str, str]:
         """The host, and the port that counts."""
@@ -109,3 +110,63 @@ def _is_number(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# ---- cross-origin resource sharing -----------------------------------------------------------------------------------
+#
+# CORS: a browser lets pages of another origin read an answer, and send more than a form could, only if the answer names
+# that origin.
+#
+# An origin is named only if ``allowedOrigins`` of the acceptor lists it; there is no ``*``. No answer has
+# ``Access-Control-Allow-Credentials``: a page has to log in by itself, in the header ``Authorization``, and gets
+# nothing by a certificate or a login that the browser remembers.
+
+
+_ALLOWED: Final = (
+    ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID"),
+    ("Access-Control-Max-Age", "600"),
+)
+"""Of a preflight: what a page may send, and for how many seconds a browser need not ask again."""
+_READABLE: Final = ("Access-Control-Expose-Headers", "Content-Disposition, Retry-After, WWW-Authenticate")
+_VARY: Final = ("Vary", "Origin")
+"""A cache must not give the answer for one origin to another, nor to a request without one."""
+_NAMES: Final = "Access-Control-Allow-Origin"
+
+
+def as_browsers_say(origin: str) -> str:
+    """An origin as browsers send it: in lower case, without the usual port of its scheme."""
+    text = origin.strip().lower()
+    port = _PORTS.get(text.partition("://")[0])
+    return text if port is None else text.removesuffix(f":{port}")
+
+
+@final
+class Cors:
+    """The pages of other origins that may use one acceptor."""
+
+    __slots__ = ("_origins",)
+
+    def __init__(self, origins: Iterable[str] = ()) -> None:
+        self._origins = frozenset(map(as_browsers_say, origins))
+
+    def allows(self, origin: str) -> bool:
+        """Is it listed?"""
+        return origin in self._origins
+
+    def preflight(self, request: Request) -> Response | None:
+        """The answer to a browser that asks whether a listed page may send a request; None: it asks nothing."""
+        headers = request.headers
+        asks = request.method == "OPTIONS" and "access-control-request-method" in headers
+        if not asks or not self.allows(headers.get("origin", "")):
+            return None
+        return Response(HTTPStatus.NO_CONTENT, "text/plain", b"", _ALLOWED)
+
+    def marked(self, response: Response, request: Request | None) -> Response:
+        """The answer with the origin that may read it, if the request is of a listed one."""
+        if not self._origins:
+            return response
+        origin = "" if request is None else request.headers.get("origin", "")
+        named = any(name == _NAMES for name, _ in response.headers)
+        own = ((_NAMES, origin), _READABLE) if self.allows(origin) and not named else ()
+        return replace(response, headers=(*response.headers, *own, _VARY))

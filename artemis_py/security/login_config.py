@@ -1,4 +1,5 @@
-"""Reads login.config: domains, each a list of modules with a flag and options.
+"""Reads login.config, the file in which Artemis names who checks users (JAAS, a part of Java): domains, each a list of
+modules with a flag and options.
 
 The syntax is that of the JDK's ``ConfigFile``::
 

@@ -15,8 +15,7 @@ from typing import Final, final
 
 from artemis_py.security.certificate import pem_of
 from artemis_py.security.der import read_item, sequence
-from artemis_py.security.stores.pbe import decrypted_cbc
-from artemis_py.security.stores.store import (
+from artemis_py.security.key_store import (
     KeyEntry,
     Store,
     StoreError,
@@ -26,6 +25,7 @@ from artemis_py.security.stores.store import (
     wrong_key_password,
     wrong_password,
 )
+from artemis_py.security.pkcs12 import decrypted_cbc
 
 MAGICS: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 """How a file begins, and its format."""

@@ -1,29 +1,43 @@
-"""Answers requests of Jolokia one after the other, in steps, each with its own error: ``read`` and ``write`` for
-attributes, ``exec`` for operations, ``search`` for names of beans, ``list`` for descriptions of them.
+"""Jolokia: requests about beans, and their answers as JSON.
+
+Requests are answered one after the other, in steps, each with its own error: ``read`` and ``write`` for attributes,
+``exec`` for operations, ``search`` for names of beans, ``list`` for descriptions of them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from artemis_py.core.tasks import Step
 from artemis_py.errors import BrokerError, NotAllowedError
 from artemis_py.management.artemis.attributes import Attribute, with_summary
-from artemis_py.management.artemis.beans import BROKER, KINDS, Bean, BeanKind, Beans
+from artemis_py.management.artemis.beans import (
+    BROKER,
+    KINDS,
+    BadNameError,
+    Bean,
+    BeanKind,
+    Beans,
+    ObjectName,
+    parse_name,
+)
 from artemis_py.management.artemis.java import (
     Items,
     JavaError,
+    RowsInText,
     compact_json,
     failed,
     illegal,
     no_attribute,
     no_instance,
 )
-from artemis_py.management.artemis.object_names import BadNameError, parse_name
 from artemis_py.management.artemis.operations import (
     BEAN_OPERATIONS,
     BeanOperation,
@@ -32,11 +46,10 @@ from artemis_py.management.artemis.operations import (
     find_operation,
     without_secrets,
 )
-from artemis_py.management.jolokia.request import EXEC, LIST, READ, SEARCH, WRITE, JolokiaRequest, Options
-from artemis_py.management.jolokia.values import Encoded, Entries, in_pieces, inner, json_pieces, limited
 from artemis_py.management.operation import EDIT, VIEW, Guard
 from artemis_py.version import VERSION as OUR_VERSION
 
+Item = TypeVar("Item")
 Steps = Generator[Step, None, Any]
 Note = Callable[[str, Mapping[str, Any], str, bool], None]
 """Tells the audit log of a change: id, arguments, result, and whether it was not permitted."""
@@ -49,6 +62,218 @@ _BY_GET: Final = (
     "{} changes something, and GET may not: a picture on any web page sends one, with the login that the browser "
     "remembers; send the same as JSON with POST"
 )
+
+
+# ---- requests --------------------------------------------------------------------------------------------------------
+#
+# With their options, from the path of a GET or the JSON of a POST.
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options; 0 is no limit."""
+
+    depth_max: int = 0
+    collection_size_max: int = 0
+    ignores_errors: bool = False
+    has_request: bool = True
+    is_canonical: bool = True
+    uses_cache: bool = False
+    mime_type: str = ""
+
+    def changed(self, values: Mapping[str, Any]) -> Options:
+        """The options, changed by those in ``values``."""
+        changes = {name: convert(values[known]) for known, (name, convert) in _KNOWN.items() if known in values}
+        return replace(self, **changes)
+
+
+def _number(value: Any) -> int:
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _flag(value: Any) -> bool:
+    return value is True or str(value).lower() == "true"
+
+
+_KNOWN: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
+    "maxDepth": ("depth_max", _number),
+    "maxCollectionSize": ("collection_size_max", _number),
+    "ignoreErrors": ("ignores_errors", _flag),
+    "includeRequest": ("has_request", _flag),
+    "canonicalNaming": ("is_canonical", _flag),
+    "listCache": ("uses_cache", _flag),
+    "mimeType": ("mime_type", str),
+}
+
+
+READ: Final = "read"
+WRITE: Final = "write"
+EXEC: Final = "exec"
+SEARCH: Final = "search"
+LIST: Final = "list"
+VERSION: Final = "version"
+_OF_BEANS: Final = frozenset({READ, WRITE, EXEC, SEARCH})
+_TYPES: Final = _OF_BEANS | {LIST, VERSION}
+_ESCAPED: Final = re.compile(r"!(.)", re.DOTALL)
+_SHOWN_CHARACTERS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class JolokiaRequest:
+    """One request. ``attributes`` are None for all; ``is_one``: is one of them asked for, and not a list with one?
+    ``path`` leads into the value. ``is_url``: is all of it in the URL?
+    """
+
+    type: str
+    mbean: ObjectName | None = None
+    attributes: tuple[str, ...] | None = None
+    is_one: bool = False
+    operation: str = ""
+    arguments: Sequence[Any] | None = None
+    value: Any = None
+    path: tuple[str, ...] = ()
+    options: Options = field(default_factory=Options)
+    is_url: bool = False
+
+    @property
+    def name(self) -> ObjectName:
+        """The name of the bean, which all types have that are about beans."""
+        assert self.mbean is not None
+        return self.mbean
+
+    def echo(self) -> dict[str, Any]:
+        """The request as it was understood; tools match answers with requests by it."""
+        echo: dict[str, Any] = {}
+        if self.path:
+            echo["path"] = "/".join(re.sub("[!/]", lambda one: f"!{one[0]}", part) for part in self.path)
+        if self.mbean is not None:
+            echo["mbean"] = self.mbean.canonical
+        if self.attributes is not None:
+            echo["attribute"] = self.attributes[0] if self.is_one else list(self.attributes)
+        if self.arguments:
+            echo["arguments"] = list(self.arguments)
+        echo["type"] = self.type
+        if self.operation:
+            echo["operation"] = self.operation
+        if self.type == WRITE:
+            echo["value"] = self.value
+        return echo
+
+
+def of_path(path: str, options: Options) -> JolokiaRequest:
+    """The request of a GET; ``path`` is what follows the base, percent-encoded. Raises JavaError."""
+    type, *rest = _segments(path)
+    if not type:
+        return JolokiaRequest(VERSION, options=options)
+    parts = [unquote(part) for part in rest]
+    if type in (LIST, VERSION):
+        return JolokiaRequest(type, path=_plain(parts), options=options)
+    if type not in _TYPES:
+        raise _unknown(type)
+    least = {READ: 1, SEARCH: 1, EXEC: 2, WRITE: 3}[type]
+    if len(parts) < least:
+        raise illegal(f"Invalid arguments in pathinfo /{path[:_SHOWN_CHARACTERS_MAX]} for command {type.upper()}")
+    name = _name(_unescaped(parts[0]))
+    if type == READ:
+        attributes = tuple(filter(None, parts[1].split(","))) if len(parts) > 1 else ()
+        asked = tuple(map(_unescaped, attributes)) or None
+        return JolokiaRequest(
+            READ, name, asked, is_one=asked is not None and len(asked) == 1, path=_plain(parts[2:]), options=options
+        )
+    if type == EXEC:
+        arguments = [_argument(part) for part in parts[2:]]
+        operation = _unescaped(parts[1])
+        return JolokiaRequest(EXEC, name, operation=operation, arguments=arguments, options=options, is_url=True)
+    if type == WRITE:
+        value = _argument(parts[2])
+        return JolokiaRequest(WRITE, name, (_unescaped(parts[1]),), True, value=value, options=options)
+    return JolokiaRequest(SEARCH, name, options=options)
+
+
+def of_json(sent: Mapping[str, Any], options: Options) -> JolokiaRequest:
+    """The request of a JSON object; ``options`` are those of the query. Raises JavaError."""
+    config = sent.get("config")
+    if isinstance(config, Mapping):
+        options = options.changed(config)
+    type = str(sent.get("type") or "").lower()
+    if not type:
+        raise illegal("No type given")
+    if type not in _TYPES:
+        raise _unknown(type)
+    path = sent.get("path")
+    parts = _plain(_segments(path)) if isinstance(path, str) and path else ()
+    if type not in _OF_BEANS:
+        return JolokiaRequest(type, path=parts, options=options)
+    name = sent.get("mbean")
+    if not isinstance(name, str):
+        raise illegal("Object name can not be null")
+    asked = sent.get("attribute")
+    attributes = None if asked is None else (asked,) if isinstance(asked, str) else _texts(asked)
+    arguments = sent.get("arguments")
+    operation = sent.get("operation")
+    if type == EXEC and not isinstance(operation, str):
+        raise illegal("No operation given")
+    if arguments is not None and not isinstance(arguments, list):
+        raise illegal("arguments must be a list")
+    return JolokiaRequest(
+        type,
+        _name(name),
+        (attributes or None) if type in (READ, WRITE) else None,
+        is_one=isinstance(asked, str),
+        operation=operation if type == EXEC and isinstance(operation, str) else "",
+        arguments=arguments if type == EXEC else None,
+        value=sent.get("value"),
+        path=parts,
+        options=options,
+    )
+
+
+def _texts(asked: Any) -> tuple[str, ...]:
+    if not isinstance(asked, list) or not all(isinstance(one, str) for one in asked):
+        raise illegal("attribute must be a text or a list of texts")
+    return tuple(asked)
+
+
+def _unknown(type: str) -> JavaError:
+    return illegal(f"No type with name {type[:_SHOWN_CHARACTERS_MAX]!r} exists; there are {', '.join(sorted(_TYPES))}")
+
+
+def _name(text: str) -> ObjectName:
+    try:
+        return parse_name(text)
+    except BadNameError as error:
+        raise illegal(str(error)) from None
+
+
+def _segments(path: str) -> list[str]:
+    """The parts between slashes; a slash behind an exclamation mark belongs to its part."""
+    parts, start, place = [], 0, 0
+    while place < len(path):
+        if path[place] == "!":
+            place += 1
+        elif path[place] == "/":
+            parts.append(path[start:place])
+            start = place + 1
+        place += 1
+    return [*parts, path[start:]]
+
+
+def _plain(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_unescaped(part) for part in parts if part)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text)
+
+
+def _argument(part: str) -> str | None:
+    if part == "[null]":
+        return None
+    return "" if part == '""' else _unescaped(part)
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +403,7 @@ def _version() -> dict[str, Any]:
 
 _BEANS_PER_PIECE: Final = 20
 _BEANS_PER_STEP: Final = 20
-_SHOWN_MAX: Final = 10
+_SHOWN_NAMES_MAX: Final = 10
 
 
 def read(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
@@ -256,7 +481,7 @@ def _read_many(beans: Beans, guard: Guard, request: JolokiaRequest) -> Steps:
         if number % _BEANS_PER_STEP == 0:
             yield None
     if not has_attribute:
-        names = ", ".join(beans.name_of(bean, is_canonical=False) for bean in matching[:_SHOWN_MAX])
+        names = ", ".join(beans.name_of(bean, is_canonical=False) for bean in matching[:_SHOWN_NAMES_MAX])
         raise illegal(f"No matching attributes [{', '.join(request.attributes or ())}] found on MBeans [{names}]")
     return Entries(_entries(beans, in_pieces(ready, _BEANS_PER_PIECE), request))
 
@@ -364,20 +589,20 @@ def _everything(beans: Beans, visible: Sequence[Bean], options: Options) -> Any:
             return {beans.domain: "1"}
         return Entries(iter([[(beans.domain, _of_domain(beans, visible, options, depth=1))]]))
     cached = {f"{beans.domain}:{kind.component}": _info_of(kind) for kind in KINDS}
-    names = {kind: Encoded(json.dumps(f"{beans.domain}:{kind.component}")) for kind in KINDS}
+    names = {kind: _Encoded(json.dumps(f"{beans.domain}:{kind.component}")) for kind in KINDS}
     domains = Entries(iter([[(beans.domain, Entries(_named(beans, visible, names, options)))]]))
     return Entries(iter([[("cache", cached), ("domains", domains)]]))
 
 
 def _of_domain(beans: Beans, visible: Sequence[Bean], options: Options, *, depth: int = 0) -> Entries:
     """The beans of the domain, which lies so deep, with their descriptions."""
-    infos = {kind: Encoded(compact_json(limited(_info_of(kind), options, depth + 1))) for kind in KINDS}
+    infos = {kind: _Encoded(compact_json(_limited(_info_of(kind), options, depth + 1))) for kind in KINDS}
     return Entries(_named(beans, visible, infos, options))
 
 
 def _named(
-    beans: Beans, visible: Sequence[Bean], values: Mapping[BeanKind, Encoded], options: Options
-) -> Iterator[list[tuple[str, Encoded]]]:
+    beans: Beans, visible: Sequence[Bean], values: Mapping[BeanKind, _Encoded], options: Options
+) -> Iterator[list[tuple[str, _Encoded]]]:
     pieces = in_pieces(visible)
     del visible  # they go one after the other
     for some in pieces:
@@ -390,3 +615,125 @@ def _of_bean(bean: Bean, name: str, path: Sequence[str]) -> Any:
     if value is None:
         raise illegal(f"Illegal path element in {'/'.join(path)} for {name}")
     return value
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+#
+# Limits, inner paths, and JSON in pieces, so that no answer is in memory as a whole.
+
+
+_ITEMS_PER_PIECE: Final = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """An object, made while it is sent, some entries at a time."""
+
+    pieces: Iterator[list[tuple[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Encoded:
+    """A value that is JSON already, because many entries share it."""
+
+    text: str
+
+
+def _limited(value: Any, options: Options, depth: int = 0) -> Any:
+    """The value with shorter lists, and what lies too deep as a text. ``depth`` is how deep the value itself lies."""
+    if not options.depth_max and not options.collection_size_max:
+        return value
+    if not isinstance(value, dict | list):
+        return value
+    if options.depth_max and depth >= options.depth_max:
+        return "1"
+    if isinstance(value, list):
+        return [_limited(one, options, depth + 1) for one in value[: options.collection_size_max or None]]
+    entries = islice(value.items(), options.collection_size_max or None)
+    return {name: _limited(one, options, depth + 1) for name, one in entries}
+
+
+def inner(value: Any, path: Sequence[str]) -> Any:
+    """What a path leads to; None if there is nothing. ``*`` goes through all entries, and keeps those that go on."""
+    for place, part in enumerate(path):
+        if part == "*" and isinstance(value, dict):
+            rest = path[place + 1 :]
+            inside = {name: inner(one, rest) for name, one in value.items()}
+            return {name: one for name, one in inside.items() if one is not None}
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value
+
+
+def json_pieces(value: Any, options: Options) -> Iterator[str]:
+    """A value as JSON, in pieces of bounded size."""
+    if isinstance(value, RowsInText):
+        yield '"'
+        for piece in value.pieces:
+            yield compact_json(piece)[1:-1]
+        yield '"'
+    elif isinstance(value, Entries):
+        yield from _pieces_of_object(value, options)
+    elif isinstance(value, Items):
+        yield from _pieces_of_list(value, options)
+    elif isinstance(value, list) and len(value) > _ITEMS_PER_PIECE:
+        yield from json_pieces(Items(in_pieces(value)), options)
+    elif isinstance(value, _Encoded):
+        yield value.text
+    else:
+        yield compact_json(_limited(value, options))
+
+
+def in_pieces(values: Sequence[Item], size: int = _ITEMS_PER_PIECE) -> Iterator[list[Item]]:
+    """Some values at a time. They are let go one after the other: to free very many at once takes milliseconds."""
+    left = list(values)
+    del values
+    left.reverse()
+    while left:
+        some = left[: -size - 1 : -1]
+        del left[-size:]
+        yield some
+
+
+def _pieces_of_object(entries: Entries, options: Options) -> Iterator[str]:
+    texts: list[str] = []
+    separator = "{"
+    for piece in _cut(entries.pieces, options):
+        for name, value in piece:
+            texts.append(f"{separator}{compact_json(name)}:")
+            separator = ","
+            if isinstance(value, Entries | Items):
+                yield "".join(texts)
+                yield from json_pieces(value, Options())
+                texts = []
+            else:
+                texts.append(value.text if isinstance(value, _Encoded) else compact_json(_limited(value, options, 1)))
+        yield "".join(texts)
+        texts = []
+    yield "{}" if separator == "{" else "}"
+
+
+def _cut(pieces: Iterator[list[Any]], options: Options) -> Iterator[list[Any]]:
+    left = options.collection_size_max
+    if not left:
+        yield from pieces
+        return
+    for piece in pieces:
+        yield piece[:left]
+        left -= len(piece[:left])
+        if not left:
+            return
+
+
+def _pieces_of_list(items: Items, options: Options) -> Iterator[str]:
+    yield "["
+    separator = ""
+    for piece in _cut(items.pieces, options):
+        if piece:
+            yield separator + ",".join(compact_json(_limited(one, options, 1)) for one in piece)
+            separator = ","
+    yield "]"

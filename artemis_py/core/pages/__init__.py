@@ -1,1 +1,0 @@
-"""The pages of an address, and what one queue has in them."""

@@ -1,1 +1,0 @@
-"""The protocol of Jolokia over the beans: requests and answers in JSON."""

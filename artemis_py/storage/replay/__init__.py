@@ -1,1 +1,0 @@
-"""How replays read the log: slices of its files, read by a thread."""
