@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -71,3 +71,28 @@ class TinySteps:
             if not broker.agenda and not broker.host.ready:
                 return
         raise AssertionError("dispatch does not come to an end")
+
+
+@dataclass
+class Orders:
+    """In which of two orders things were done where either may be so: a test tries one after the other, until one
+    explains what it sees.
+    """
+
+    chosen: list[bool] = field(default_factory=list)
+    """Was it as usual, the first time, the second, ...? Later on it is."""
+    asked: int = 0
+
+    def is_as_usual(self) -> bool:
+        """Is the next one as usual?"""
+        if self.asked == len(self.chosen):
+            self.chosen.append(True)
+        self.asked += 1
+        return self.chosen[self.asked - 1]
+
+    def turn_last(self) -> Orders | None:
+        """The orders to try when these explain nothing; None when all were tried."""
+        chosen = self.chosen[: self.asked]
+        while chosen and not chosen[-1]:
+            chosen.pop()
+        return Orders([*chosen[:-1], False]) if chosen else None

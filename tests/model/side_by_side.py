@@ -10,7 +10,7 @@ from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import Entry
 from artemis_py.record_log import RecoveredState
 from tests.kit.disk import SimDisk
-from tests.kit.tiny_turns import TinySteps
+from tests.kit.tiny_turns import Orders, TinySteps
 from tests.model.compare import active_ids, compare
 from tests.model.lives import StrictRecords
 from tests.model.observe import Event, ObservedCopies, note
@@ -27,8 +27,10 @@ class SideBySide(World[QueueModel]):
 
     steps: ClassVar[TinySteps | None] = None
     """With these nothing large is done at once."""
-    over_first: ClassVar[bool] = True
-    """Tiny turns: is what is over, or lapsed, taken away before what falls due in the same tick? Either may be so."""
+    orders: ClassVar[Orders] = Orders()
+    """Tiny turns: as usual, what is over or lapsed is taken away before what falls due in the same tick, and a COMMIT's
+    messages are offered before it settles others.
+    """
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -220,7 +222,7 @@ class SideBySide(World[QueueModel]):
             self.steps.tick(self.broker, self.now_ms)
         seen_before_due: list[Queued] = []
         for pair in self.pairs:
-            if self.steps is not None and self.over_first:
+            if self.steps is not None and (not pair.model.due_items(self.now_ms) or self.orders.is_as_usual()):
                 self._absorb_what_was_over_first(pair)
                 if any(event.queue_name == pair.queue.name and event.consumer_id is not None for event in self.events):
                     pair.model.tick_gate(self.now_ms)  # it may have opened before something fell due

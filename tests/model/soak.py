@@ -183,14 +183,14 @@ def fails(plan: Plan, taken: list[Taken]) -> bool:
     return False
 
 
-def shrink(plan: Plan, taken: list[Taken]) -> list[Taken]:
+def shrink(plan: Plan, taken: list[Taken], still_fails: Callable[[Plan, list[Taken]], bool] = fails) -> list[Taken]:
     """Leave steps out as long as what is left still fails."""
     size = max(len(taken) // 2, 1)
     while True:
         position = 0
         while position < len(taken):
             candidate = taken[:position] + taken[position + size :]
-            if fails(plan, candidate):
+            if still_fails(plan, candidate):
                 taken = candidate
             else:
                 position += size
@@ -228,9 +228,9 @@ def _special(part: Any) -> str:
     return f"{type(part).__name__}({', '.join(special)})"
 
 
-def report(plan: Plan, taken: list[Taken]) -> str:
+def report(plan: Plan, taken: list[Taken], still_fails: Callable[[Plan, list[Taken]], bool] = fails) -> str:
     """The failure as text: plan, smallest list of steps, and what went wrong."""
-    small = shrink(plan, taken)
+    small = shrink(plan, taken, still_fails)
     parts = [f"({', '.join(map(_special, plan.queues))},)", _special(plan.address)]
     parts += [] if plan.pages is None else [_special(plan.pages)]
     lines = [f"plan: Plan({', '.join(parts)})", f"{len(small)} steps:"]

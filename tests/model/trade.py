@@ -194,6 +194,9 @@ class Trade(SideBySide):
             letter.id = message.id  # it is numbered anew when it comes in
         for due_ms, sends in groupby(transaction.sends, key=itemgetter(1)):
             for letters in self._that_come_together([letter for letter, _, _ in sends]):
+                settles = transaction.acknowledged or transaction.refused or transaction.expired
+                if self.steps is not None and settles and not self.orders.is_as_usual():
+                    self.settle_all(transaction)  # before these were offered to anybody
                 if not (self.is_full and policy == "DROP"):
                     self._arrive(letters, due_ms, plain=False)
         if policy == "FAIL" and limit >= 0 and transaction.sends:
