@@ -60,3 +60,17 @@ def targets_without_help(makefile: str) -> list[str]:
 def pages_of_the_site(configuration: str) -> list[str]:
     """The pages that mkdocs.yml lists, in their order."""
     return re.findall(r"^ +- ([\w-]+\.md)$", configuration.partition("\nnav:\n")[2], re.MULTILINE)
+
+
+def missing_modules(package: Path, text: str) -> list[str]:
+    """Files that a table of folders names, and that are not in the package: what is in brackets belongs to the name
+    before it, and a folder with "…" stands for those in it.
+    """
+    found: list[str] = []
+    for first, second in re.findall(r"^\| (`\w+/.*?) \| (.*) \|$", text, re.MULTILINE):
+        folders = re.findall(r"`(\w+(?:/\w+)*)(/…)?/`", first)
+        for name in re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", second)):
+            patterns = [f"{folder}/**/{name}" if deep else f"{folder}/{name}" for folder, deep in folders]
+            if not any(list(package.glob(pattern + end)) for pattern in patterns for end in (".py", "/")):
+                found.append(f"{first}: {name} is not there")
+    return found

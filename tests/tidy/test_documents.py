@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.kit.sources import ROOT, project_files, shown, text_files
-from tests.tidy.documents import anchors, broken_links, missing_citations, pages_of_the_site, targets_without_help
+from tests.tidy.documents import (
+    anchors,
+    broken_links,
+    missing_citations,
+    missing_modules,
+    pages_of_the_site,
+    targets_without_help,
+)
 
 
 def test_links_lead_somewhere() -> None:
@@ -22,6 +29,12 @@ def test_documents_that_are_cited_are_here() -> None:
     named = {shown(path): path for path in text_files() if path.suffix in (".py", ".md")}
     texts = {name: path.read_text("utf-8") for name, path in named.items() if not name.startswith("tests/tidy/")}
     assert [found for name, text in texts.items() for found in missing_citations(ROOT, name, text)] == []
+
+
+def test_modules_of_the_map_are_here() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("## Where things are")[2].partition("\n## ")[0]
+    assert text.count("\n| `") > 20
+    assert missing_modules(ROOT / "artemis_py", text) == []
 
 
 def test_each_page_has_its_place_in_the_site() -> None:
@@ -63,6 +76,15 @@ def test_a_citation_of_what_is_not_here_is_found(tmp_path: Path) -> None:
     assert missing_citations(tmp_path, "x.py", "fine\n(reference/rows.md, section 2)\n") == [
         "x.py:2: reference/rows.md is not in the project"
     ]
+
+
+def test_a_module_of_the_map_that_is_not_here_is_found(tmp_path: Path) -> None:
+    for path in ("core/broker.py", "server/tls/context.py", "server/http/__init__.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    fine = "| `core/` `server/` | `broker` (its `parts`) · `http` |\n| `server/…/` | `tls/`: `context` |\n"
+    assert missing_modules(tmp_path, fine) == []
+    assert missing_modules(tmp_path, "| `core/` | `broker` · `context` |\n") == ["`core/`: context is not there"]
 
 
 def test_anchors_are_spelled_as_readers_link_them() -> None:
