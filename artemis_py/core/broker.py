@@ -17,7 +17,6 @@ from artemis_py.core.destinations.diverts import Diverts
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.due_timers import DueTimers
 from artemis_py.core.events import SUBSCRIBED, UNSUBSCRIBED
-from artemis_py.core.faults import give_up, set_aside
 from artemis_py.core.memory import Memory
 from artemis_py.core.notification_fields import tell_consumer
 from artemis_py.core.notifications import CONSUMER_CLOSED, CONSUMER_CREATED
@@ -205,7 +204,7 @@ class Broker:
         try:
             unfinished = queue.detach(consumer, failed=failed, now_ms=now_ms)
         except Exception as error:
-            set_aside(self.host, queue, "detach", error)
+            queue.set_aside("detach", error)
         who = {"consumer": consumer.id, **consumer.reader.who}
         self.note_event(UNSUBSCRIBED, queue, who, kind=str(consumer.id))
         if self.notifications.is_heard:
@@ -242,7 +241,7 @@ class Broker:
                 try:
                     queue.page_arrived(reader.consumer)
                 except Exception as error:
-                    set_aside(self.host, queue, "page", error)
+                    queue.set_aside("page", error)
 
     def tick(self, now_ms: int) -> None:
         """Do what is due at ``now_ms``: schedules, redelivery delays, gates, expiry scans, deletions."""
@@ -268,7 +267,7 @@ class Broker:
         while self.agenda.broken:
             broken = self.agenda.broken.pop()
             self.step_broke_off(now_ms)
-            give_up(self.host, broken.queue_name, broken.title, broken.error)
+            self.host.give_up(broken.queue_name, broken.title, broken.error)
 
     def dispatch(self, now_ms: int) -> None:
         """Offer what is ready to consumers, and publish the copies that this and the turn so far brought forth."""
@@ -284,7 +283,7 @@ class Broker:
                 try:
                     queue.dispatch(now_ms)
                 except Exception as error:
-                    set_aside(self.host, queue, "dispatch", error)
+                    queue.set_aside("dispatch", error)
             if budget.left <= 0:
                 break
         copies = self.host.copies

@@ -11,7 +11,6 @@ from typing import Final, final
 
 from artemis_py.core.budget import Budget
 from artemis_py.core.clock import NOBODY, Alarms
-from artemis_py.core.faults import set_aside
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.scheduled import AGAIN_MS
@@ -70,7 +69,7 @@ class DueTimers:
                 try:
                     self._do(queue, step, steady_ms, now_ms)
                 except Exception as error:
-                    set_aside(self._host, queue, step, error)
+                    queue.set_aside(step, error)
                     alarms.set_by(queue.id, (now_ms if alarms.by_date else steady_ms) + AGAIN_MS)
             if budget.is_spent:
                 return
@@ -138,7 +137,7 @@ class DueMessages(Task):
         try:
             queue.release_due(entries, now_ms, budget)
         except Exception as error:
-            set_aside(self._host, queue, "schedule", error)
+            queue.set_aside("schedule", error)
             queue.contents.wait_again(entries, now_ms + AGAIN_MS)
 
     def break_off(self, now_ms: int) -> bool:

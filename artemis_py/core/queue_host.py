@@ -10,7 +10,7 @@ from artemis_py.core.clock import Clock
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.counter_history import Rounds
 from artemis_py.core.dead_letters import Copies, DeadLetterAddresses
-from artemis_py.core.events import Events
+from artemis_py.core.events import GIVEN_UP, Events, described
 from artemis_py.core.notifications import Notifications
 from artemis_py.core.publish_outcome import PublishOutcome
 from artemis_py.core.queue_reference import QueueReference
@@ -71,6 +71,12 @@ class QueueHost:
     ) -> None:
         """Something happened to the queue that belongs in the operational log (``core/events.py``)."""
         self.events.note(code, queue.name, fields, kind=kind, count=count)
+
+    def give_up(self, queue_name: str, step: str, error: Exception) -> None:
+        """A copy or a task has failed and is given up: note it for the operational log. Raises the error when the disk
+        failed.
+        """
+        self.events.note(GIVEN_UP, queue_name, described(step, error), kind=step)
 
     def next_message_id(self) -> int:
         """A number that no message has had."""

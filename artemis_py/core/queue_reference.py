@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple, final
 
 from artemis_py.config.settings import AddressSettings
-from artemis_py.core.lazy_heap import drop_void
+from artemis_py.core.clock import drop_void
 from artemis_py.core.memory import Memory
 from artemis_py.message import Message
 from artemis_py.units import DELAY_MAX_MS

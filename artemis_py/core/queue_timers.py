@@ -5,8 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, final
 
-from artemis_py.core.clock import Clock
-from artemis_py.core.lazy_heap import drop_void
+from artemis_py.core.clock import Clock, drop_void
 from artemis_py.core.order.entry import Entry
 
 _LOOKS: Final = 2

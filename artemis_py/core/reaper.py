@@ -10,7 +10,6 @@ from artemis_py.core.addresses.retroactive import ring_name
 from artemis_py.core.addresses.routing_table import RoundCursor
 from artemis_py.core.budget import Budget
 from artemis_py.core.destinations.registry import Registry
-from artemis_py.core.faults import set_aside
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue_host import QueueHost
 from artemis_py.core.queue_reference import deletion_of
@@ -129,7 +128,7 @@ class Reaper(Task):
             if self._duties & _DELETION:
                 self._check_queue(queue, budget, now_ms)
         except Exception as error:
-            set_aside(self._host, queue, step, error)
+            queue.set_aside(step, error)
         return True
 
     def _check_address(self, address: Address, budget: Budget, now_ms: int) -> None:

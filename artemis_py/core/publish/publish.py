@@ -21,7 +21,6 @@ from artemis_py.core.events import (
     NOT_ROUTED,
     ORPHANED,
 )
-from artemis_py.core.faults import give_up
 from artemis_py.core.publish.copies import CopyMaker, MessageCopy
 from artemis_py.core.publish.duplicates import Duplicates
 from artemis_py.core.queue.queue import Queue
@@ -540,7 +539,7 @@ class CopyPublisher:
                 except Exception as error:
                     if copy.outcome is not None:
                         copy.outcome.lose_copy(copy.address, "the copy failed; see the broker's log")
-                    give_up(self._host, "", f"copy to {copy.address}", error)
+                    self._host.give_up("", f"copy to {copy.address}", error)
                     if copy.source is not None:
                         self._put_back(*copy.source, now_ms)
         if self._duplicates.undecided:
@@ -554,14 +553,14 @@ class CopyPublisher:
             try:
                 self._copy_dead(queue, message, reason)
             except Exception as error:
-                give_up(self._host, queue.name, "dead letter", error)
+                self._host.give_up(queue.name, "dead letter", error)
                 self._put_back(queue, message, now_ms)
         due, copies.due = copies.due, []
         for queue, message in due:
             try:
                 self._send_due(queue, message, now_ms)
             except Exception as error:
-                give_up(self._host, queue.name, "schedule", error)
+                self._host.give_up(queue.name, "schedule", error)
                 self._put_back(queue, message, now_ms, now_ms + AGAIN_MS)
         expired, copies.expired = copies.expired, []
         if expired and self._host.notifications.is_heard:
@@ -570,7 +569,7 @@ class CopyPublisher:
             try:
                 self._copy_expired(queue, message, reason, now_ms)
             except Exception as error:
-                give_up(self._host, queue.name, "expiry", error)
+                self._host.give_up(queue.name, "expiry", error)
                 self._put_back(queue, message, now_ms)
 
     def _send_due(self, queue: QueueReference, message: Message, now_ms: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final, final
 
-from artemis_py.core.lazy_heap import drop_void
+from artemis_py.core.clock import drop_void
 from artemis_py.core.memory import ID_BYTES, IDS, Holdings, keep, release
 from artemis_py.core.order.entry import ACKED, DAMAGED, EXPIRED, MOVED, REPLACED, SUPERSEDED, Entry
 from artemis_py.core.order.fifo import Fifo

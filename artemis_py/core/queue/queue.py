@@ -15,6 +15,7 @@ from artemis_py.config.tables.queue_settings import QueueSettings
 from artemis_py.config.tables.views import View
 from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer, ConsumerDefaults
+from artemis_py.core.events import SET_ASIDE, described
 from artemis_py.core.order.entry import ABANDONED, NACKED, Entry
 from artemis_py.core.pages import ReadAhead
 from artemis_py.core.queue.acknowledge import (
@@ -447,6 +448,15 @@ class Queue:
     def pause(self) -> None:
         """Stop dispatch. Arrivals go on."""
         self.gate.paused = True
+
+    def set_aside(self, step: str, error: Exception) -> None:
+        """Pause, because a step of the queue raised ``error``, until somebody resumes it or the broker starts again.
+        All other queues go on. Raises the error again when the disk failed, which is no queue's fault.
+        """
+        fields = described(step, error)
+        self.pause()
+        self.gate.failed_step = step
+        self.host.note_event(SET_ASIDE, self.reference, fields, kind=step)
 
     def resume(self) -> None:
         """Resume dispatch."""

@@ -12,7 +12,6 @@ from artemis_py.core.budget import Budget
 from artemis_py.core.consumer import Consumer
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import FILLED, PAST_LOST
-from artemis_py.core.faults import set_aside
 from artemis_py.core.memory import keep, release
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.recovery_point import Recovery
@@ -396,7 +395,7 @@ class Backfills:
         try:
             put(queue, messages, due_ms, now_ms, sum([message.size_bytes for message in messages]))
         except Exception as error:
-            set_aside(self._host, queue, "fill", error)
+            queue.set_aside("fill", error)
 
     # ---- the end ---------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from artemis_py.core.faults import set_aside
 from artemis_py.core.queue.queue import Queue
 from artemis_py.core.queue.why import (
     BACKLOG,
@@ -30,8 +29,8 @@ def closed(queue: Queue, *, is_held: bool = False) -> Reason | None:
 
 def test_a_step_that_failed() -> None:
     """Only then is it told."""
-    broker, queue = with_queue()
-    set_aside(broker.host, queue, "dispatch", RuntimeError("x"))
+    _, queue = with_queue()
+    queue.set_aside("dispatch", RuntimeError("x"))
     reason = closed(queue)
     assert (reason and (reason.kind, "'dispatch' failed" in reason.text)) == (STEP_FAILED, True)
     queue.resume()

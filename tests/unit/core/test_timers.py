@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.lazy_heap import drop_void
+from artemis_py.core.clock import drop_void
 from artemis_py.core.order.entry import PURGED, Entry
 from artemis_py.core.queue_timers import Schedule
 from tests.kit.core import NOW_MS, broker_of, consumer_on, entry_of, send, turn, with_queue
