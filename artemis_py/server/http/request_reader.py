@@ -12,8 +12,16 @@ from typing import Final, NamedTuple, final
 import h11
 
 from artemis_py.server.http.connection_limit import HttpClient
-from artemis_py.server.http.request_smuggling import END, doubt_in, oddity_in
-from artemis_py.server.http.requests import Answer, HttpLimits, Request, Response, text_response
+from artemis_py.server.http.requests import (
+    HEAD_END,
+    Answer,
+    HttpLimits,
+    Request,
+    Response,
+    doubt_in,
+    oddity_in,
+    text_response,
+)
 from artemis_py.server.http.routing import Route, Routes
 from artemis_py.terminal_output import escaped
 
@@ -144,10 +152,10 @@ class RequestReader:
     def _check_head(self) -> None:
         """Refuse a head whose end is doubtful, as soon as it can be seen."""
         data = self._machine.trailing_data[0]
-        end = data.find(END)
-        head = data if end < 0 else data[: end + len(END)]
+        end = data.find(HEAD_END)
+        head = data if end < 0 else data[: end + len(HEAD_END)]
         doubt = oddity_in(head, self._checked_bytes)
-        self._checked_bytes = max(len(head) - len(END), 0) if end < 0 else 0
+        self._checked_bytes = max(len(head) - len(HEAD_END), 0) if end < 0 else 0
         if not doubt and end >= 0:
             doubt = doubt_in(head)
         if doubt:

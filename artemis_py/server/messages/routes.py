@@ -8,18 +8,27 @@ import asyncio
 import base64
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 from artemis_py.errors import BadRequestError, BrokerError, LimitError, NotAllowedError, NotFoundError
 from artemis_py.message import LargeBody
 from artemis_py.security.rights import Peer
-from artemis_py.server.http.requests import Answer, FileBody, Handler, Request, Response, answered, json_response
+from artemis_py.server.http.requests import (
+    Answer,
+    FileBody,
+    Handler,
+    Request,
+    Response,
+    answered,
+    json_response,
+    parse_json,
+)
 from artemis_py.server.http.routing import Route
-from artemis_py.server.messages.headers import ARGUMENTS, HEADER_ARGUMENT, KEEP_ARGUMENT, PREFIX, headers_of, query_of
 from artemis_py.server.messages.publish import BusyError, ManagementReply, NotKeptError, TooLargeError
 from artemis_py.server.messages.take import (
     LEASE_S,
@@ -35,6 +44,7 @@ from artemis_py.server.ports import Ports
 from artemis_py.server.security import Security
 from artemis_py.server.turns import Turns
 from artemis_py.stomp.service import StompService, Traffic
+from artemis_py.stomp.wire.dialect import passes_through
 from artemis_py.units import parse_decimal
 
 PATHS: Final = ("/messages", "/api/messages")
@@ -71,7 +81,7 @@ def message_routes(messages: HttpMessages, open_body: OpenBody) -> list[Route]:
 
 def _publish(messages: HttpMessages, request: Request) -> Answer:
     try:
-        headers = headers_of(request, request.parameters["name"])
+        headers = _headers_of(request, request.parameters["name"])
     except BrokerError as error:
         return _problem(error)
     work = messages.publish(_requester(request), headers, request.parts or (request.body,))
@@ -129,7 +139,7 @@ def _requester(request: Request) -> Requester:
 
 
 def _options(request: Request) -> TakeOptions:
-    query = query_of(request)
+    query = _query_of(request)
     given = {name: values[-1] for name, values in query.items()}
     unknown = [name for name in given if name not in ("timeout", "lease", "ack", "selector")]
     if unknown:
@@ -179,12 +189,12 @@ def _as_it_is(taken: Taken, open_body: OpenBody) -> Response:
         ]
     own = {name.lower() for name, _ in headers}
     for name, value in taken.headers:
-        if f"{PREFIX}{name.lower()}" in own:
+        if f"{_PREFIX}{name.lower()}" in own:
             continue
         if name == "content-type" and _fits(value):
             content_type = value
         elif name.lower() not in _NOT_SHOWN and _TOKEN.issuperset(name) and _fits(value):
-            headers.append((name if name.lower().startswith(_SAME) else f"{PREFIX.title()}{name}", value))
+            headers.append((name if name.lower().startswith(_SAME) else f"{_PREFIX.title()}{name}", value))
     body = taken.body
     if isinstance(body, LargeBody):
         return Response(HTTPStatus.OK, content_type, open_body(body), tuple(headers))
@@ -266,6 +276,163 @@ def routes_for_messages(
         return past.read_retired(body) if descriptor is None else FileBody(descriptor, 0, body.size_bytes)
 
     return message_routes(HttpMessages(loop, turns, calls, service, authorizer), open_body)
+
+
+# ---- headers ---------------------------------------------------------------------------------------------------------
+#
+# From the headers and the query of a request to the headers of a message.
+#
+# Nothing of a request becomes a header of the message unless a rule here says so: a proxy adds headers of its own, and
+# those of the login are nobody's business.
+
+
+_PREFIX: Final = "artemis-"
+"""``Artemis-NAME: value`` gives the message the header ``NAME``: in lower case, unless the broker knows it."""
+_BATCHED: Final = "application/cloudevents-batch"
+_STRUCTURED: Final = "application/cloudevents+json"
+_EVENT_BYTES_MAX: Final = 262144
+"""A structured event is read, and reading takes time."""
+_DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
+_QUERY_FIELDS_MAX: Final = 100
+_SHOWN_MAX: Final = 100
+_KNOWN: Final = {
+    name.lower(): name
+    for name in (
+        "persistent", "priority", "expires", "correlation-id", "reply-to", "destination-type", "type", _DUPLICATE_ID,
+        "AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_CRON", "AMQ_SCHEDULED_PERIOD",
+        "AMQ_SCHEDULED_REPEAT", "JMSXGroupID", "_AMQ_GROUP_ID", "JMSXGroupSeq",
+    )
+}  # fmt: skip
+"""Headers that mean something, by their names in lower case: names in HTTP have no case."""
+_ARGUMENTS: Final[dict[str, tuple[str, str]]] = {
+    "persistent": ("persistent", "true (the default) or false: does the message survive a crash?"),
+    "priority": ("priority", "0 to 9; 4 is the default"),
+    "expires": ("expires", "when the message expires, in epoch ms"),
+    "correlation-id": ("correlation-id", "what an answer will name"),
+    "reply-to": ("reply-to", "where an answer goes"),
+    "at": ("AMQ_SCHEDULED_TIME", "when the message is delivered, in epoch ms"),
+    "delay": ("AMQ_SCHEDULED_DELAY", "after how many ms it is delivered"),
+    "group": ("JMSXGroupID", "the message group"),
+    "routing-type": ("destination-type", "ANYCAST or MULTICAST; else the address decides"),
+    "duplicate-id": (_DUPLICATE_ID, "a message with an id that the address has had is confirmed and dropped"),
+}
+"""The arguments of the query, with the header that each becomes and what it means."""
+_HEADER_ARGUMENT: Final = "header"
+_KEEP_ARGUMENT: Final = "keep"
+_TEMPORARY: Final = "/temp-"
+_EVENT_NEEDS: Final = ("id", "source", "specversion", "type")
+_EVENT_NAME: Final = re.compile(r"[a-z0-9]{1,100}")
+
+
+def _headers_of(request: Request, address: str) -> list[tuple[str, str]]:
+    """The headers of the message that a request publishes to an address. Raises BadRequestError."""
+    found: dict[str, str] = {"destination": address, "persistent": "true"}
+    query = _query_of(request)
+    keeps = [pattern.lower() for pattern in query.pop(_KEEP_ARGUMENT, ())]
+    for name, value in request.headers.items():
+        kept = _kept(name, keeps)
+        if kept is not None:
+            found[kept] = value
+    content_type = request.headers.get("content-type", "").lower()
+    if content_type.startswith(_BATCHED):
+        raise BadRequestError(f"a batch of CloudEvents ({_BATCHED}) is not divided here; publish each event by itself")
+    if content_type.startswith(_STRUCTURED):
+        found.update(_of_event(request))
+    found.update(_of_query(query))
+    _add_duplicate_id(found, request.headers)
+    for name in ("destination", "reply-to"):
+        if found.get(name, "").startswith(_TEMPORARY):
+            raise BadRequestError(f"{_TEMPORARY}… belongs to a connection of STOMP, and {name} cannot be one here")
+    found["content-length"] = str(_size_of(request))
+    return list(found.items())
+
+
+def _size_of(request: Request) -> int:
+    """How many bytes the body has."""
+    return sum(map(len, request.parts)) if request.parts else len(request.body)
+
+
+def _query_of(request: Request) -> dict[str, list[str]]:
+    """The query's arguments. Raises BadRequestError."""
+    try:
+        return parse_qs(request.query, keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS_MAX)
+    except ValueError:
+        raise BadRequestError(f"the query is not UTF-8, or has more than {_QUERY_FIELDS_MAX} arguments") from None
+
+
+def _kept(name: str, keeps: Sequence[str]) -> str | None:
+    """The name that a header of HTTP has in the message; None if it is not for the message."""
+    if name in ("content-type", "traceparent", "tracestate") or name.startswith("ce-"):
+        return name
+    if name.startswith("x-debezium-"):
+        return name.upper()
+    if name.startswith(_PREFIX):
+        return _checked(_KNOWN.get(name[len(_PREFIX) :], name[len(_PREFIX) :]))
+    for pattern in keeps:
+        if name == pattern or (pattern.endswith("*") and name.startswith(pattern[:-1])):
+            return _checked(name)
+    return None
+
+
+def _checked(name: str) -> str:
+    if name not in _KNOWN.values() and not passes_through(name):
+        raise BadRequestError(f"the header {name[:_SHOWN_MAX]!r} is the broker's own; a message cannot bring it along")
+    return name
+
+
+def _of_query(query: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for argument, values in query.items():
+        if argument == _HEADER_ARGUMENT:
+            for text in values:
+                name, colon, value = text.partition(":")
+                if not colon or not name:
+                    raise BadRequestError(f"header is NAME:VALUE, and {text[:_SHOWN_MAX]!r} is not")
+                yield _checked(_KNOWN.get(name.lower(), name)), value.strip()
+            continue
+        row = _ARGUMENTS.get(argument)
+        if row is None:
+            names = ", ".join((*_ARGUMENTS, _HEADER_ARGUMENT, _KEEP_ARGUMENT))
+            raise BadRequestError(f"there is no argument {argument[:_SHOWN_MAX]!r}; there are {names}")
+        if len(values) > 1:
+            raise BadRequestError(f"{argument} was given {len(values)} times")
+        yield row[0], values[0]
+
+
+def _of_event(request: Request) -> Iterator[tuple[str, str]]:
+    """The attributes of a structured event, as headers of binary mode."""
+    size_bytes = _size_of(request)
+    if size_bytes > _EVENT_BYTES_MAX:
+        raise BadRequestError(
+            f"a structured CloudEvent may have {_EVENT_BYTES_MAX} bytes, and this one has {size_bytes}; send it in "
+            "binary mode, with its attributes as headers ce-…"
+        )
+    try:
+        event = parse_json(b"".join(request.parts) or request.body)
+    except ValueError as error:
+        raise BadRequestError(f"the body is not JSON, as {_STRUCTURED} says: {error}") from None
+    if not isinstance(event, dict):
+        raise BadRequestError("a structured CloudEvent is a JSON object")
+    missing = [name for name in _EVENT_NEEDS if not isinstance(event.get(name), str) or not event[name]]
+    if missing:
+        raise BadRequestError(f"a CloudEvent needs {', '.join(_EVENT_NEEDS)}; {missing[0]} is missing, or no text")
+    for name, value in event.items():
+        if name in ("data", "data_base64", "datacontenttype") or not _EVENT_NAME.fullmatch(name):
+            continue
+        if isinstance(value, bool):
+            yield f"ce-{name}", "true" if value else "false"
+        elif isinstance(value, str | int):
+            yield f"ce-{name}", str(value)
+
+
+def _add_duplicate_id(found: dict[str, str], sent: Mapping[str, str]) -> None:
+    """An event is known by its source and id together (CloudEvents 1.0, "id"); other requests by their key."""
+    if _DUPLICATE_ID in found:
+        return
+    key = sent.get("idempotency-key", "").strip('"')
+    if found.get("ce-id"):
+        found[_DUPLICATE_ID] = f"{found.get('ce-source', '')} {found['ce-id']}".strip()
+    elif key:
+        found[_DUPLICATE_ID] = key
 
 
 # ---- openapi ---------------------------------------------------------------------------------------------------------
@@ -368,9 +535,11 @@ OPENAPI_PATHS: Final[dict[str, Any]] = {
             "Headers ce-…, X-DEBEZIUM-…, traceparent, tracestate and Content-Type are kept, and Artemis-NAME as NAME.",
             "parameters": [
                 _NAME,
-                *[_argument(name, f"{sentence}.") for name, (_, sentence) in ARGUMENTS.items()],
-                _argument(HEADER_ARGUMENT, "NAME:VALUE, any header of the message; may be repeated."),
-                _argument(KEEP_ARGUMENT, "A header of the request that the message keeps; x-github-* for all of them."),
+                *[_argument(name, f"{sentence}.") for name, (_, sentence) in _ARGUMENTS.items()],
+                _argument(_HEADER_ARGUMENT, "NAME:VALUE, any header of the message; may be repeated."),
+                _argument(
+                    _KEEP_ARGUMENT, "A header of the request that the message keeps; x-github-* for all of them."
+                ),
             ],
             "requestBody": {"content": {"*/*": {"schema": {}}}},
             "responses": {

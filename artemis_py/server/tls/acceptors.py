@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from artemis_py.config.settings import AcceptorConfig, BrokerConfig
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from artemis_py.server.tls.connection import TlsAcceptor
     from artemis_py.server.tls.context import Loaded, TlsFiles
     from artemis_py.server.tls.handshakes import Handshakes
-    from artemis_py.server.tls.reload import Reload
 
 Connect = Callable[[Proxied | None], asyncio.BaseProtocol]
 HANDSHAKE_S: Final = 10.0
@@ -46,7 +46,7 @@ class TlsAcceptors:
         self._handshakes: Handshakes | None = None
         """None until an acceptor speaks TLS."""
         self._loaded: dict[str, tuple[TlsFiles, Loaded]] = {}
-        self._reloads: list[Reload] = []
+        self._reloads: list[_Reload] = []
         self._watching: asyncio.Task[None] | None = None
 
     def load(self, acceptor: AcceptorConfig) -> None:
@@ -55,7 +55,7 @@ class TlsAcceptors:
             return
         from artemis_py.server.tls.context import TlsFiles
 
-        import_module("artemis_py.server.tls.reload")  # and all that it needs: in this thread, so that no turn waits
+        import_module("artemis_py.server.tls.connection")  # with what it needs: in this thread, so that no turn waits
 
         files = TlsFiles(self._config, acceptor)
         loaded = files.load()
@@ -73,7 +73,6 @@ class TlsAcceptors:
             return connect
         from artemis_py.server.tls.connection import TlsAcceptor, TlsConnection
         from artemis_py.server.tls.handshakes import Handshakes
-        from artemis_py.server.tls.reload import Reload
 
         files, loaded = self._loaded.pop(acceptor.name)
         if self._handshakes is None:
@@ -84,7 +83,7 @@ class TlsAcceptors:
         )
         self.opened.append(opened)
         if acceptor.bool_param("sslAutoReload"):
-            self._reloads.append(Reload(files, opened, self._limited_log))
+            self._reloads.append(_Reload(files, opened, self._limited_log))
         return partial(TlsConnection, opened)
 
     def drop(self, acceptor: AcceptorConfig) -> None:
@@ -148,3 +147,75 @@ def _handshake_s(acceptor: AcceptorConfig) -> float:
     if acceptor.text_param("sslHandshakeTimeout") is not None:
         return float(acceptor.int_param("sslHandshakeTimeout"))
     return acceptor.int_param("handshakeTimeout") / 1000 or HANDSHAKE_S
+
+
+# ---- sslAutoReload ---------------------------------------------------------------------------------------------------
+#
+# New connections get what the files of an acceptor hold now, and a broken file changes nothing.
+
+
+@final
+class _Reload:
+    """Watches the files of one acceptor. It waits for the disk without stopping the event loop."""
+
+    def __init__(self, files: TlsFiles, acceptor: TlsAcceptor, limited_log: RateLimitedLog) -> None:
+        self._files = files
+        self._acceptor = acceptor
+        self._limited_log = limited_log
+        self._stamps = _stamps(files.paths)
+
+    @property
+    def name(self) -> str:
+        """The name of the acceptor."""
+        return self._acceptor.name
+
+    async def check(self) -> None:
+        """Load the files and use what they hold, if they have changed."""
+        from artemis_py.server.tls.context import TlsError
+
+        stamps = await asyncio.to_thread(_stamps, self._files.paths)
+        if stamps == self._stamps:
+            return
+        paths = self._files.paths
+        try:
+            loaded = await asyncio.to_thread(self._files.load)
+            now_s = time.time()
+            complaint = loaded.complaint(now_s)
+            # A certificate that nobody would accept is no progress over one that is.
+            if complaint is not None and self._acceptor.loaded.complaint(now_s) is None:
+                raise TlsError(self._files.acceptor, complaint)
+            self._use(loaded)
+        except TlsError as error:
+            self._keep(error.reason)
+        # What changes while the files are read is found by the next check.
+        self._stamps = stamps if self._files.paths == paths else await asyncio.to_thread(_stamps, self._files.paths)
+
+    def _use(self, loaded: Loaded) -> None:
+        acceptor = self._acceptor
+        acceptor.reload_failure = None
+        acceptor.reloads += 1
+        acceptor.loaded = loaded
+        line = f"new connections get the certificate {loaded.shown}"
+        self._limited_log.write(line, code=TLS, acceptor=acceptor.name)
+
+    def _keep(self, reason: str) -> None:
+        acceptor = self._acceptor
+        acceptor.reload_failure = reason
+        self._limited_log.write(
+            "warning: a changed file is not used, and new connections still get the certificate loaded before: "
+            f"{reason}",
+            code=TLS,
+            acceptor=acceptor.name,
+        )
+
+
+def _stamps(paths: Sequence[Path]) -> list[object]:
+    """The stamps of the files, which change with them."""
+    found: list[object] = []
+    for path in paths:
+        try:
+            stat = path.stat()
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        except OSError as error:
+            found.append(error.errno)
+    return found

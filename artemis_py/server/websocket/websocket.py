@@ -20,7 +20,7 @@ from artemis_py.core.budget import Budget
 from artemis_py.message import LargeBody
 from artemis_py.pending_output import Part
 from artemis_py.server.client_socket import WRITE_HIGH_BYTES, Flow
-from artemis_py.server.http.request_smuggling import doubt_in, oddity_in
+from artemis_py.server.http.requests import doubt_in, oddity_in
 from artemis_py.server.turn_client import Client
 from artemis_py.server.websocket.rules import INVALID, NORMAL, POLICY, TOO_BIG, WebSocketRules
 from artemis_py.stomp.session.session import Session
