@@ -22,9 +22,15 @@ from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings, JournalStart, SegmentCare
 from artemis_py.storage.pages import PageFiles, delete_leftovers
 from artemis_py.storage.recovery.accept_journal import Recovered, accept
-from artemis_py.storage.recovery.bodies import hold_bodies, take_over
 from artemis_py.storage.recovery.examination import REPAIRED_NAME
-from artemis_py.storage.recovery.missing_files import GivenUp, missing_pages, note_given_up, read_given_up
+from artemis_py.storage.recovery.missing_files import (
+    GivenUp,
+    hold_bodies,
+    missing_pages,
+    note_given_up,
+    read_given_up,
+    take_over,
+)
 from artemis_py.storage.retention.retention import LogEnd, RetireCallbacks
 
 
