@@ -16,8 +16,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.stream.pace import bytes_behind
-from artemis_py.spark.stream.reader import LAG
+from artemis_py.spark.stream.reader import LAG, bytes_behind
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.set_clock import SettableClock
 from tests.spark.live import live_broker, send_many
@@ -178,7 +177,7 @@ def test_a_batch_waits_for_enough_and_not_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, least: int
 ) -> None:
     now_s = 1000.0
-    monkeypatch.setattr("artemis_py.spark.stream.pace.time.monotonic", lambda: now_s)
+    monkeypatch.setattr("artemis_py.spark.stream.reader.time.monotonic", lambda: now_s)
     log = MadeLog(tmp_path)
     log.segment(START_MS)
     given = {"journal": str(tmp_path), "broker": "b", "subscribe": "orders", "columns": "value"}

@@ -20,7 +20,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs import delta
 from artemis_py.spark.jobs.archive import archive_at
 from artemis_py.spark.jobs.archive_delta import DeltaArchive, ObjectFiles, Written
-from artemis_py.spark.jobs.archive_files import Files
+from artemis_py.spark.jobs.archive_store import Files
 from artemis_py.spark.jobs.delta import DeltaPlace, File
 from artemis_py.spark.jobs.source import JobError
 from tests.kit.process import for_the_module

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.spark.jobs import archive_files
-from artemis_py.spark.jobs.archive_files import Files
+from artemis_py.spark.jobs import archive_store
 from artemis_py.spark.jobs.archive_parquet import ParquetArchive
+from artemis_py.spark.jobs.archive_store import Files
 from artemis_py.spark.jobs.source import JobError
 from tests.spark.mortal import Killed, Life
 
@@ -65,11 +65,11 @@ def run(root: Path, told: list[int]) -> None:
 
 def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _number: None)  # a killed process loses nothing that it wrote
-    exchanged = archive_files._exchanged
+    exchanged = archive_store._exchanged
     life = Life(monkeypatch, *((Files, name) for name in ("write", "move", "swap", "remove")))
     killed = 0
     # Where the system cannot exchange two directories in one step, it takes two: here every other time.
-    monkeypatch.setattr(archive_files, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
+    monkeypatch.setattr(archive_store, "_exchanged", lambda one, other: killed % 2 == 0 and exchanged(one, other))
     while True:
         root = tmp_path / str(killed)
         told: list[int] = []
@@ -94,7 +94,7 @@ def test_killed_anywhere_and_started_again(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_killed_between_the_two_renames_of_a_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_files, "_exchanged", lambda _one, _other: False)
+    monkeypatch.setattr(archive_store, "_exchanged", lambda _one, _other: False)
     renames = 0
     real = Path.rename
 

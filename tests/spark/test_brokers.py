@@ -14,8 +14,7 @@ import pytest
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark import lag
-from artemis_py.spark.stream.pace import HELD_BYTES_MAX
-from artemis_py.spark.stream.reader import AWAY
+from artemis_py.spark.stream.reader import AWAY, HELD_BYTES_MAX
 from artemis_py.storage.log_id import log_id
 from tests.kit.process import eventually
 from tests.spark.live import LiveBroker, live_broker

@@ -14,7 +14,7 @@ import pytest
 from artemis_py.message import Account, Head, Message, encode_headers
 from artemis_py.record_log import Depth
 from artemis_py.spark.log.directory import DirectoryLog
-from artemis_py.spark.read import queue_contents
+from artemis_py.spark.read import aggregated_tables
 from artemis_py.storage.retention.retention import RetentionSettings
 from tests.kit.journal_story import QUEUES, START_MS, Story
 from tests.spark.live import live_broker, send_many
@@ -132,7 +132,7 @@ def test_the_end_of_a_log_tells_what_all_of_it_does(
     moments = [str(START_MS + 1000 * rng.randrange(300)) for _ in range(6)]
     asked: list[dict[str, str]] = [{}, *({"asOf": moment} for moment in moments), {"subscribe": "elsewhere"}]
     with monkeypatch.context() as whole:
-        whole.setattr(queue_contents, "_FIRST", 1 << 30)
+        whole.setattr(aggregated_tables, "_FIRST", 1 << 30)
         wanted = [queues(tmp_path, **options) for options in asked]
     for row, number in zip(wanted[0], QUEUES, strict=True):
         live = story.live[number]
@@ -166,7 +166,7 @@ def test_of_a_broker_s_log_its_end_is_read(tmp_path: Path, read: Any, monkeypatc
         if any(folder.glob("artemis-journal-*.log")):
             survey(folder)
     with monkeypatch.context() as whole:
-        whole.setattr(queue_contents, "_FIRST", 1 << 30)
+        whole.setattr(aggregated_tables, "_FIRST", 1 << 30)
         wanted = queues(tmp_path)
     assert [(row["messageCount"], row["acked"]) for row in wanted if row["queue"] == "orders"] == [(7, 600)]
     assert len({call.args[1] for call in read.call_args_list}) > 5

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import artemis_py.spark
-from artemis_py.spark.read import queue_contents
+from artemis_py.spark.read import aggregated_tables
 from artemis_py.spark.read.aggregated_tables import AggregateReader, rows_of_broker
 from artemis_py.spark.read.options import read_options
 from tests.kit.client import StompSocket
@@ -91,7 +91,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("table", ["queues", "pages"])
 @pytest.mark.parametrize("span_bytes", [1, 30_000, 1 << 30])
 def test_the_log_of_a_broker(lived: Path, table: str, span_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
+    monkeypatch.setattr(aggregated_tables, "_FIRST", 1 << 30)
     wanted = rows_in(lived, table)
     monkeypatch.undo()
     assert len(wanted) > 2
@@ -157,6 +157,6 @@ def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.Monk
         broker.process.kill()
     there = [row for row in rows_in(tmp_path, "pages") if row["droppedAt"] is None]
     assert 20 < sum(row["messages"] for row in there) < 62
-    monkeypatch.setattr(queue_contents, "_FIRST", 1 << 30)
+    monkeypatch.setattr(aggregated_tables, "_FIRST", 1 << 30)
     for found in (rows_in(tmp_path, "queues"), *(in_spans(tmp_path, "queues", size)[0] for size in (1, 1 << 30))):
         assert {row["queue"]: row["messageCount"] for row in found}["paged"] == 62

@@ -31,9 +31,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.consume.batch import LOG, Batch, Offset, batch_of, key_of
+from artemis_py.spark.consume.batch import LOG, Batch, Offset, Planner, batch_of, key_of, read_portion
 from artemis_py.spark.consume.link import Access, Link
-from artemis_py.spark.consume.planning import Planner, read_portion
 from artemis_py.spark.consume.unsettled import Arrival, Unsettled
 from artemis_py.spark.log.log import (
     Listing,

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from artemis_py.spark.jobs.archive_files import Files
-from artemis_py.spark.jobs.archive_store import MOVE, OWN, Archive
+from artemis_py.spark.jobs.archive_store import MOVE, OWN, Archive, Files
 from artemis_py.spark.jobs.archived import DELTA, hour_of
 from artemis_py.spark.jobs.delta import DeltaPlace, File, store_errors
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, is_url

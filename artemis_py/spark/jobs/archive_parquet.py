@@ -19,8 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from artemis_py.spark.jobs.archive_files import Files, sync_tree
-from artemis_py.spark.jobs.archive_store import OWN, Archive
+from artemis_py.spark.jobs.archive_store import OWN, Archive, Files, sync_tree
 from artemis_py.spark.jobs.archived import archive_schema
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError
 from artemis_py.spark.log.log import Mark

@@ -16,8 +16,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.columns import Mask, Numbers
 from artemis_py.spark.jobs import delta
-from artemis_py.spark.jobs.archive_files import Files
-from artemis_py.spark.jobs.archive_store import OWN, STATE
+from artemis_py.spark.jobs.archive_store import OWN, STATE, Files
 from artemis_py.spark.jobs.archived import DELTA, hour_of, layout_of
 from artemis_py.spark.jobs.delta import DeltaPlace, File, store_errors
 from artemis_py.spark.jobs.source import TIME_COLUMNS, JobError, is_url

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from artemis_py.errors import PipelineError
-from artemis_py.spark.jobs.archive_files import sync_files
+from artemis_py.spark.jobs.archive_store import sync_files
 from artemis_py.spark.jobs.source import JobError, is_url
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,7 @@ from pyspark.sql import types as T
 
 from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.result import COUNT, MS, TIME, Column, Result, collected
-from artemis_py.spark.jobs.selection import COLUMNS, refused, selected, words_of
-from artemis_py.spark.jobs.source import JobError, is_url
+from artemis_py.spark.jobs.source import COLUMNS_ADVICE, JobError, is_url, refused, selected
 from artemis_py.spark.tables.schema import MESSAGES
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Sink:
             return self._of_database(spark)
         delta = DeltaPlace(self.place, self.options)
         if delta.exists():
-            wanted = {name.lower() for name in columns} | words_of(self.where)
+            wanted = {name.lower() for name in columns} | _words_of(self.where)
             names = [one.name for one in delta.open().schema().fields if one.name.lower() in wanted]
             return delta.frame(spark, names)
         if is_url(self.place):
@@ -169,17 +169,22 @@ def reconcile(
     return Result("reconcile", title, facts, tables, notes, frames, exit_code=0 if is_equal else 1)
 
 
+def _words_of(*texts: str | None) -> set[str]:
+    """All that may be names of columns in these expressions, in small letters: Spark does not tell cases apart."""
+    return {word.lower() for text in texts if text for word in re.findall(r"\w+", text)}
+
+
 def _of_log(
     spark: SparkSession, source: Source, keys: Sequence[Key], kinds: Sequence[T.DataType], where: str | None
 ) -> DataFrame:
     """A row for each key in the log, with its first message. Keys have the sink's types (``k0`` …)."""
-    words = words_of(where, *(key.expression for key in keys))
+    words = _words_of(where, *(key.expression for key in keys))
     words |= {_OF[word] for word in words & _OF.keys()}
     wanted = dict.fromkeys((*_ALWAYS, *(name for name in MESSAGES if name.lower() in words)))
     frame = selected(source.table(spark, "messages", list(wanted)), where)
     values: list[Expression] = []
     for number, (key, kind) in enumerate(zip(keys, kinds, strict=True)):
-        with refused("expression", key.expression, COLUMNS):
+        with refused("expression", key.expression, COLUMNS_ADVICE):
             frame = frame.withColumn(f"v{number}", F.expr(key.expression))
         values.append(F.col(f"v{number}"))
         frame = frame.withColumn(f"k{number}", F.col(f"v{number}").try_cast(kind))

@@ -13,8 +13,7 @@ from pyspark.sql import functions as F
 
 from artemis_py.spark.jobs.body_shapes import preview
 from artemis_py.spark.jobs.result import BYTES, COUNT, TIME, Column, Result, Table, collected, in_utc
-from artemis_py.spark.jobs.selection import selected
-from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.jobs.source import JobError, selected
 from artemis_py.spark.write.transactions import OTHER_MESSAGES
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from artemis_py.errors import PipelineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 TIME_COLUMNS: Final = {"messages": "publishedAt", "events": "timestamp"}
 """The column by which a table is limited to a time range: the time of the broker's turn."""
@@ -203,3 +204,44 @@ class Call:
     """Shows progress on a terminal."""
     tell: Callable[[str], None]
     """Prints something that the user needs to keep."""
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+#
+# Conditions and expressions over the table ``messages``, as users write them for a job.
+
+
+COLUMNS_ADVICE: Final = "The columns are those of the table messages, header['name'] and text (docs/pipeline.md)"
+
+
+def selected(messages: DataFrame, where: str | None) -> DataFrame:
+    """The rows that meet a condition, with two columns more: ``header``, of each name the first value, and ``text``,
+    the body, where ``headers`` and ``value`` are there. Raises JobError for a condition that Spark refuses.
+    """
+    from pyspark.sql import functions as F
+
+    def first_value(name: Column) -> Column:
+        same = F.filter("headers", lambda header: header["key"] == name)
+        return F.element_at(same, 1)["value"].cast("string")
+
+    if "headers" in messages.columns:
+        names = F.array_distinct(F.transform("headers", lambda header: header["key"]))
+        messages = messages.withColumn("header", F.map_from_arrays(names, F.transform(names, first_value)))
+    if "value" in messages.columns:
+        messages = messages.withColumn("text", F.col("value").cast("string"))
+    if where is None:
+        return messages
+    with refused("condition", where, COLUMNS_ADVICE):
+        return messages.where(where)
+
+
+@contextmanager
+def refused(what: str, text: str, advice: str) -> Iterator[None]:
+    """Raises JobError for what Spark refuses."""
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        yield
+    except (AnalysisException, ParseException) as problem:
+        line = str(problem).strip().splitlines()[0]
+        raise JobError(f"the {what} {text!r} is not valid: {line}. {advice}") from None

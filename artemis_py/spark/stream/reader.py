@@ -16,13 +16,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 from artemis_py.errors import PipelineError
+from artemis_py.spark.decode.columns import Numbers
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import ID, AwayError, Listing, Log, LogLocation, Mark, check_same_log, mark_of
 from artemis_py.spark.read.addresses import warn_of_unknown
@@ -31,15 +40,6 @@ from artemis_py.spark.read.options import ReadOptions
 from artemis_py.spark.read.plan import Extract, Share, asked, check_gaps, check_reach, learn_queues, start_lsn, tasks
 from artemis_py.spark.stream.brokers import Brokers
 from artemis_py.spark.stream.look_ahead import LookAhead
-from artemis_py.spark.stream.pace import (
-    HELD_BYTES_MAX,
-    Patience,
-    Room,
-    Waiting,
-    bytes_behind,
-    holds_rows,
-    read_limit,
-)
 from artemis_py.spark.tables.reading import Names
 
 LOST: Final = "#lost"
@@ -64,7 +64,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._brokers = Brokers(options)
-        self._patience = Patience(options)
+        self._patience = _Patience(options)
         self._aheads: dict[str, LookAhead] = {}
         self._has_warned = False
         self._latest: Offset = {}
@@ -95,22 +95,22 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """What the options allow in one batch."""
-        return read_limit(self._options)
+        return _read_limit(self._options)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next batch. Raises PipelineError if something after ``start`` was removed."""
         self._bind(start)
         known = {broker: int(start[broker]) for broker in _brokers_of(start)}
         lost: dict[str, int] = dict(start.get(LOST, {}))
-        found: dict[str, Waiting] = {}
-        room = Room(self._options, limit)
+        found: dict[str, _Waiting] = {}
+        room = _Room(self._options, limit)
         for broker, log, listing in self._brokers.listings(known):
             try:
                 found[broker] = self._new(broker, log, listing, start, lost, room)
             except AwayError as error:
                 self._brokers.leave(broker, error)
         ends = self._ends(found, limit, room)
-        if holds_rows(self._options):
+        if _holds_rows(self._options):
             self._hold(found, ends, may_divide=not isinstance(limit, ReadAllAvailable))
         self._report(found, ends, start)
         end = {**known, **ends}
@@ -121,7 +121,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = {broker: mark_of(new.listing, ends[broker], before.get(broker)) for broker, new in found.items()}
         return {**end, FROM: begins, LOG: {**before, **marks}, **({LOST: lost} if lost else {})}
 
-    def _new(self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: Room) -> Waiting:
+    def _new(
+        self, broker: str, log: Log, listing: Listing, start: Offset, lost: dict[str, int], room: _Room
+    ) -> _Waiting:
         """What there is of one log. Raises PipelineError when it is not the log that was read up to ``start``."""
         begin = int(start[broker]) if broker in start else self._first(broker, listing)
         if isinstance(log, DirectoryLog) and begin > listing.end_lsn:  # its last batch may be on its way again
@@ -142,7 +144,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = max(self._patience.messages_min, room.messages or 1)
         rows = ahead.rows(listing, self._learned(log, listing), begin, top, most)
         self._keep_cursor(broker, begin)
-        return Waiting(listing, begin, top, rows, ahead.count(top) or len(rows))
+        return _Waiting(listing, begin, top, rows, ahead.count(top) or len(rows))
 
     def _first(self, broker: str, listing: Listing) -> int:
         """Where a broker begins that is new to the query, or was down at its start: at its beginning, unless
@@ -167,7 +169,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if broker in self._counted:
             lost[broker] = max(lost.get(broker, 0), self._counted[broker])
 
-    def _ends(self, found: dict[str, Waiting], limit: ReadLimit, room: Room) -> dict[str, int]:
+    def _ends(self, found: dict[str, _Waiting], limit: ReadLimit, room: _Room) -> dict[str, int]:
         """Where the next batch ends, which is where it begins where there is nothing for it."""
         offsets = sum(new.top - new.begin for new in found.values())
         is_enough = self._patience.is_enough(offsets, sum(len(new.rows) for new in found.values()))
@@ -180,7 +182,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends[broker] = max(new.begin, new.top)
         return ends
 
-    def _hold(self, found: dict[str, Waiting], ends: dict[str, int], *, may_divide: bool) -> None:
+    def _hold(self, found: dict[str, _Waiting], ends: dict[str, int], *, may_divide: bool) -> None:
         """Fetch the rows of the next batch, which must not wait for one of several brokers. Of one that does not answer
         any more it has none, and then it is divided anew. If it is larger than was thought it becomes smaller, but for
         one row, or where Spark wants all at once: such a batch waits for its brokers.
@@ -201,7 +203,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     ends[broker] = max(half, int(new.rows[0])) if len(new.rows) else ends[broker]
                 is_done = False
 
-    def _fetch(self, found: dict[str, Waiting], ends: dict[str, int], hold: _Hold) -> bool:
+    def _fetch(self, found: dict[str, _Waiting], ends: dict[str, int], hold: _Hold) -> bool:
         """Fetch what is new, and divide it as if all of it was planned later. False: a broker has left meanwhile."""
         extracts: dict[str, Extract] = {}
         rows: list[_HeldRows] | None
@@ -225,7 +227,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._held[broker, found[broker].begin, ends[broker]] = extract, rows
         return True
 
-    def _has_to_move(self, new: Waiting) -> bool:
+    def _has_to_move(self, new: _Waiting) -> bool:
         """Would a query that starts again miss what retention may take next, although nothing in it was for it? Then an
         empty batch goes by: one for each segment at most.
         """
@@ -235,7 +237,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         is_next = new.begin < new.listing.first_lsn or segments[0].first_lsn <= new.listing.first_lsn
         return is_next or self._target is not None
 
-    def _report(self, found: dict[str, Waiting], ends: dict[str, int], start: Offset) -> None:
+    def _report(self, found: dict[str, _Waiting], ends: dict[str, int], start: Offset) -> None:
         """Note how far the logs go, and how far behind the query is when this batch is done."""
         found = {broker: new for broker, new in found.items() if not self._brokers.is_away(broker)}
         latest = {broker: new.listing.end_lsn for broker, new in found.items()}
@@ -392,8 +394,8 @@ def _brokers_of(offset: Mapping[str, Any]) -> list[str]:
 #
 # Rows that the planner holds, and its tasks only hand on. Spark repeats a batch that it has planned with the same
 # offsets, and a sink that has it takes nothing of it again. So a planned batch has to have its rows, whatever happens
-# to their broker. Where a query may go on without a broker, its batches are small (pace.py), and their rows are fetched
-# before they are planned.
+# to their broker. Where a query may go on without a broker, its batches are small, and their rows are fetched before
+# they are planned.
 
 
 class _HeldRows(InputPartition):
@@ -431,3 +433,171 @@ class _Hold:
             found.append(_HeldRows(batches))
         self._log_bytes, self._row_bytes = log_bytes, row_bytes
         return found
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+#
+# The size of batches, and how long they wait for data.
+
+
+HELD_BYTES_MAX: Final = 16 << 20
+"""Of log, and of rows, that are fetched for one batch before it is planned: they pass through the driver."""
+_MS_PER_S: Final = 1000
+
+
+def _read_limit(options: ReadOptions) -> ReadLimit:
+    """The options as Spark's read limit: Spark passes it back where it applies, and ``ReadAllAvailable`` where it does
+    not (``trigger(once=True)``).
+    """
+    most = options.messages_max or options.offsets_max
+    least = options.messages_min or options.offsets_min
+    if most is not None:
+        return ReadMaxRows(most)
+    if options.bytes_max is not None or _holds_rows(options):
+        return ReadMaxBytes(_bytes_max(options) or 0)
+    return ReadAllAvailable() if least is None else ReadMinRows(least)
+
+
+def _holds_rows(options: ReadOptions) -> bool:
+    """Are rows fetched before they are planned, so that no broker stops the others?"""
+    return options.skips_unavailable and len(options.urls) > 1
+
+
+def _bytes_max(options: ReadOptions) -> int | None:
+    """How much log one batch may have; None: any."""
+    limits = [options.bytes_max, HELD_BYTES_MAX if _holds_rows(options) else None]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+class _Patience:
+    """Decides whether there is enough for a batch: it waits for ``minOffsetsPerTrigger`` and ``minMessagesPerTrigger``,
+    but no longer than ``maxTriggerDelay`` after its first row was seen.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._since: float | None = None
+
+    @property
+    def messages_min(self) -> int:
+        """How many messages must be counted at most."""
+        return self._options.messages_min or 1
+
+    def is_enough(self, offsets: int, messages: int) -> bool:
+        """The arguments are the sums over all brokers since the last batch; ``messages`` counts no further than
+        needed.
+        """
+        if not messages:
+            self._since = None
+            return False
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        options = self._options
+        has_enough = offsets >= (options.offsets_min or 0) and messages >= (options.messages_min or 0)
+        if not has_enough and (now - self._since) * _MS_PER_S < options.delay_max_ms:
+            return False
+        self._since = None
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """What waits in one log for the next batch: everything above ``begin`` up to ``top``."""
+
+    listing: Listing
+    begin: int
+    top: int
+    rows: Numbers
+    """Offsets of the first rows in it."""
+    rows_count: int
+    """About how many there are."""
+
+    @property
+    def before_rows(self) -> int:
+        """The last lsn before the first row. What is before it does not count, because the query does not want it."""
+        return int(self.rows[0]) - 1
+
+    @property
+    def offsets(self) -> int:
+        """How many there are from the first row on."""
+        return self.top - self.before_rows
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much log that is."""
+        return max(1, bytes_behind(self.listing, self.before_rows) - bytes_behind(self.listing, self.top))
+
+
+class _Room:
+    """How much one batch may take of all logs together. What waits in a log decides which part of that it gets."""
+
+    def __init__(self, options: ReadOptions, limit: ReadLimit) -> None:
+        is_limited = not isinstance(limit, ReadAllAvailable)
+        self._offsets = options.offsets_max if is_limited else None
+        self._bytes = _bytes_max(options) if is_limited else None
+        self.messages = options.messages_max if is_limited else None
+        """The maximum number of rows; None: no limit."""
+
+    def ends(self, waiting: Mapping[str, _Waiting]) -> dict[str, int]:
+        """The last lsn of the batch in each log, all of which have rows: its ``top`` or before."""
+        ends = {broker: one.top for broker, one in waiting.items()}
+        counts = {broker: one.rows_count for broker, one in waiting.items()}
+        for broker, part in _parts(self.messages, counts):
+            ends[broker] = min(ends[broker], int(waiting[broker].rows[part - 1]))
+        for broker, part in _parts(self._offsets, {broker: one.offsets for broker, one in waiting.items()}):
+            ends[broker] = min(ends[broker], waiting[broker].before_rows + part)
+        for broker, part in _parts(self._bytes, {broker: one.size_bytes for broker, one in waiting.items()}):
+            one = waiting[broker]
+            ends[broker] = min(ends[broker], _lsn_at(one.listing, one.before_rows, part))
+        return ends
+
+
+def _parts(limit: int | None, waiting: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """What each log may give of a limit that is less than what waits in all of them: at least one, and the rest in
+    proportion. Together that is the limit, unless there are more logs.
+    """
+    whole = sum(waiting.values())
+    if limit is None or whole <= limit:
+        return
+    spare = max(0, limit - len(waiting))
+    given = before = 0
+    for broker, count in waiting.items():
+        before += count - 1
+        part = spare * before // max(1, whole - len(waiting)) - given
+        given += part
+        yield broker, 1 + part
+
+
+def _lsn_at(listing: Listing, begin: int, size_bytes: int) -> int:
+    """The lsn about so many bytes behind another one: within a block lsns are taken to be equally long."""
+    left = float(size_bytes)
+    lsn = begin
+    for block_bytes, low, behind in _blocks(listing):
+        if behind - 1 <= begin:
+            continue
+        bytes_per_lsn = max(1.0, block_bytes / max(1, behind - low))
+        first = max(low, begin + 1)
+        taken = (behind - first) * bytes_per_lsn
+        if taken >= left:
+            return max(begin + 1, first - 1 + int(left / bytes_per_lsn))
+        left -= taken
+        lsn = behind - 1
+    return lsn
+
+
+def bytes_behind(listing: Listing, lsn: int) -> int:
+    """Approximate bytes of the log after an lsn, assuming equally long records within a block."""
+    found = 0.0
+    for block_bytes, low, behind in _blocks(listing):
+        if behind - 1 > lsn:
+            found += block_bytes * (behind - max(low, lsn + 1)) / max(1, behind - low)
+    return int(found)
+
+
+def _blocks(listing: Listing) -> Iterator[tuple[int, int, int]]:
+    """The size of each block, its first lsn, and the first behind it. A segment that has just begun has none."""
+    for segment in listing.segments:
+        ends = [(offset, low) for offset, low, _ in segment.blocks[1:]] + [(segment.size_bytes, segment.last_lsn + 1)]
+        for (offset, low, _), (end, behind) in zip(segment.blocks, ends, strict=False):
+            yield end - offset, low, behind
