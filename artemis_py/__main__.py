@@ -7,7 +7,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from artemis_py.cli.interrupt import end_at_once
+from artemis_py.cli import end_at_once
 
 
 def main() -> int:

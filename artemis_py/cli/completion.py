@@ -15,7 +15,7 @@ import argcomplete
 from argcomplete.completers import FilesCompleter, SuppressCompleter
 from argcomplete.shell_integration import shellcode
 
-from artemis_py.cli.interrupt import PROGRAM
+from artemis_py.cli import PROGRAM
 from artemis_py.cli.main import COMMANDS, command_of
 from artemis_py.cli.options import Parser
 from artemis_py.errors import ArtemisError

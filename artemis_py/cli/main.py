@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from artemis_py.cli.interrupt import EXIT_INTERRUPTED, PROGRAM, end_at_once
+from artemis_py.cli import EXIT_INTERRUPTED, PROGRAM, end_at_once
 from artemis_py.errors import AdviceError, ArtemisError, ConfigError, UsageError
 from artemis_py.terminal_output import as_called, say, say_made, warn, warn_made
 from artemis_py.version import IS_COMPILED, VERSION

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from artemis_py.cli.interrupt import EXIT_INTERRUPTED
+from artemis_py.cli import EXIT_INTERRUPTED
 from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
 from artemis_py.cli.options import add_json
 from artemis_py.errors import ArtemisError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from artemis_py.cli.interrupt import EXIT_INTERRUPTED
+from artemis_py.cli import EXIT_INTERRUPTED
 from artemis_py.cli.main import main
 from artemis_py.tracing.reading import DirectorySource
 from artemis_py.tracing.source import Part
