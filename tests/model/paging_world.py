@@ -42,7 +42,7 @@ class PagingWorld(PagingState):
         for letter in letters:
             self.come_in += 1
             letter.place = self.come_in
-            for pair in self.pairs:
+            for pair in self.pairs if self.route.address is self.address else ():
                 if not pair.queue.deleted and pair.model.accepts(letter):
                     pair.model.add(letter, due_ms)
 
@@ -114,7 +114,9 @@ class PagingWorld(PagingState):
         self.check()
 
     def delete(self, number: int) -> None:
-        """Delete a queue, if there is one of this number; its consumers leave before."""
+        """Delete a queue, if there is one of this number; its consumers leave before. Where clients name a view, and it
+        was the one, what they send and commit from now on reaches none of these queues.
+        """
         if number >= len(self.pairs) or self.pairs[number].queue.deleted:
             return
         pair = self.pairs[number]
@@ -124,6 +126,7 @@ class PagingWorld(PagingState):
         pair.model.purge()
         self.broker.registry.delete_queue(pair.queue, self.now_ms)
         self.log.deletes = False
+        self.route = self.broker.resolver.renewed(self.route)
         self.check()
 
     # ---- turns -----------------------------------------------------------------------------------
