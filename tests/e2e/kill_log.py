@@ -8,6 +8,7 @@ from pathlib import Path
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.format.log_events import Changed, Published, Settled
+from artemis_py.storage.format.names import find_body
 from artemis_py.storage.format.reader import LogReader
 from tests.e2e.kill_actors import Seen, key_of
 from tests.e2e.kill_ledger import Key, Ledger
@@ -17,7 +18,7 @@ def problems_of_log(folder: Path, ledger: Ledger, replays: Sequence[Seen] = ()) 
     """What the log of a run lacks, has twice or has though nobody sent it, and which replays did not show what it has;
     empty when all agree.
     """
-    log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "large"])
+    log = LogReader([folder / "kept", folder / "journal"])
     published: list[tuple[int, Key]] = []
     settled: Counter[Key] = Counter()
     queues: dict[int, str] = {}
@@ -29,7 +30,7 @@ def problems_of_log(folder: Path, ledger: Ledger, replays: Sequence[Seen] = ()) 
             case Published(kept=kept):
                 body = kept.message.body
                 if isinstance(body, LargeBody):  # with retention it has to be somewhere
-                    path = log.body_path(body)
+                    path = find_body(body.number, [folder / "large", *log.directories])
                     assert path is not None, f"body {body.number:016x} of message {kept.message.id} is nowhere"
                     body = path.read_bytes()
                 key = keys[kept.message.id] = key_of("", body)

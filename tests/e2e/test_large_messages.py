@@ -14,7 +14,7 @@ import pytest
 
 from artemis_py.message import LargeBody
 from artemis_py.storage.format.log_events import Published
-from artemis_py.storage.format.names import read_name
+from artemis_py.storage.format.names import find_body, read_name
 from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.e2e import small_files
@@ -320,10 +320,11 @@ def test_a_retained_log_keeps_its_bodies(tmp_path: Path) -> None:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"y" * 200_000)
         broker.eventually("moved", lambda: len(bodies_in(tmp_path / "kept")), lambda count: count == 1)
         assert broker.stop() == 0
-    log = LogReader([tmp_path / "kept", tmp_path / "journal"], bodies=[tmp_path / "large"])
+    log = LogReader([tmp_path / "kept", tmp_path / "journal"])
     bodies = [event.kept.message.body for event in log.events() if isinstance(event, Published)]
     assert log_files([tmp_path / "journal"])
-    found = [log.body_path(body) for body in bodies if isinstance(body, LargeBody)]
+    directories = [tmp_path / "large", *log.directories]
+    found = [find_body(body.number, directories) for body in bodies if isinstance(body, LargeBody)]
     assert [path.read_bytes() for path in found if path is not None] == [BODY, b"y" * 200_000]
 
 

@@ -102,7 +102,7 @@ class Biographies:
         self.starts: set[int] = set()
         self._names = {0: "nobody"}
         self._bodies: dict[int, str] = {}
-        log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "large"])
+        log = LogReader([folder / "kept", folder / "journal"])
         for event in log.events():
             match event:
                 case Session(session=number):

@@ -1,9 +1,9 @@
 """Reads the log as events, from closed and current journal files: for replay, analysis and export.
 
 It reads retained files and those still in the journal directory, oldest first, and yields each event once, with its lsn
-and the time of its batch. It does not read large bodies: ``body_path`` returns their files. The reader imports only the
-codec of the broker. It never changes a file, and may run while a broker writes: then it ends somewhere in the last
-batch.
+and the time of its batch. It does not read large bodies: ``names.find_body`` returns their files. The reader imports
+only the codec of the broker. It never changes a file, and may run while a broker writes: then it ends somewhere in the
+last batch.
 
 It skips BATCH, GROUP and ORIGIN records (their time, extent and sender are in the events), and copies made by
 compaction. Later files repeat addresses, queues, pages, sessions and consumers; a repetition adds nothing new.
@@ -18,10 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from artemis_py.message import LargeBody
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.log_events import FRAMING, Event, Repeated, event_of
-from artemis_py.storage.format.names import find_body
 from artemis_py.storage.format.records import (
     BATCH,
     FILE_HEADER_BYTES,
@@ -36,7 +34,7 @@ from artemis_py.storage.format.records import (
     inner_records,
     is_blank,
 )
-from artemis_py.storage.format.scan import Damage, LogFile, log_file, log_files, whole_records
+from artemis_py.storage.format.scan import Damage, LogFile, log_files, whole_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,10 @@ EVERYTHING = Range()
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads the journal files of some directories. ``damages`` lists what could not be read. ``bodies`` are directories
-    of large messages; retained bodies are found without them.
-    """
+    """Reads the journal files of some directories. ``damages`` lists what could not be read."""
 
     directories: Sequence[Path]
     damages: list[Damage] = field(default_factory=list)
-    bodies: Sequence[Path] = ()
-
-    def body_path(self, body: LargeBody) -> Path | None:
-        """The file of a large body; None if it does not exist. A running broker may move it to the retained bodies: if
-        it cannot be opened, ask again.
-        """
-        return find_body(body.number, [*self.bodies, *self.directories])
 
     def events(self, wanted: Range = EVERYTHING) -> Iterator[Event]:
         """The wanted events in the order of their lsn. Raises OSError if a file cannot be read, and VersionError if one
@@ -116,17 +105,6 @@ class LogReader:
         except (OSError, CodecError):
             return False
         return header.first_lsn <= lsn
-
-
-def read_file(path: Path, wanted: Range = EVERYTHING, damages: list[Damage] | None = None) -> Iterator[Event]:
-    """The wanted events of one file, for readers that distribute files to workers. Raises OSError, and CodecError if it
-    is not a journal file or has no valid header.
-    """
-    if log_file(path) is None:
-        raise CodecError(f"{path.name} is not the name of a journal file")
-    data = path.read_bytes()
-    decode_file_header(data)
-    return events_of(path.name, data, [] if damages is None else damages, wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,11 @@ Recovered = Examined
 _NOWHERE: Final = DataDirectories()
 
 
-def recover(disk: Disk, progress: Callable[[int, int], None] | None = None) -> Recovered:
-    """Read all segments and prepare them for the journal to continue. ``progress`` gets (files read, files in total)
-    after each. Raises DiskError, VersionError, and LossError, which leaves every file unchanged.
+def recover(disk: Disk) -> Recovered:
+    """Read all segments and prepare them for the journal to continue. Raises DiskError, VersionError, and LossError,
+    which leaves every file unchanged.
     """
-    examined = examine_or_refuse(disk, progress)
+    examined = examine_or_refuse(disk)
     accept(disk, examined)
     return examined
 

@@ -45,19 +45,19 @@ class Repaired:
     folder: Path
 
 
-def repair(directory: Path, file_bytes: int, now: datetime | None = None) -> Repaired:
+def repair(directory: Path, file_bytes: int) -> Repaired:
     """Write a journal of everything readable. Nothing else may use the directory. Raises DiskError, and VersionError
     for files of another version, which stay as they are.
     """
     try:
         if not (directory / MOVES_NAME).exists():
-            _prepare(directory, file_bytes, now or datetime.now(UTC))
+            _prepare(directory, file_bytes)
         return _carry_out(directory)
     except OSError as error:
         raise DiskError(f"{error.filename or directory}: {error.strerror or error}") from None
 
 
-def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
+def _prepare(directory: Path, file_bytes: int) -> None:
     """Write the new files, and then the list of moves."""
     disk = FileDisk(directory)
     examined = examine(disk)
@@ -66,7 +66,7 @@ def _prepare(directory: Path, file_bytes: int, now: datetime) -> None:
     with closing(new_disk):
         count = _write(new_disk, examined, file_bytes, _last_number(disk, examined))
     moves = {
-        "folder": f"lost+found-{now:%Y%m%dT%H%M%SZ}",
+        "folder": f"lost+found-{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
         "old": [name for name in disk.names() if _is_of_journal(name)],
         "new": new_disk.names(),
         "messages": count,

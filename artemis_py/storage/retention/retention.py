@@ -154,8 +154,8 @@ class Retention:
             for named in (places_name, index_name):
                 beside = self._journal_directory / named(name)
                 if beside.exists():
-                    move(beside, target.with_name(named(target.name)), _UNFINISHED)
-            move(source, target, _UNFINISHED)
+                    move(beside, target.with_name(named(target.name)))
+            move(source, target)
             self._add(target)
         except OSError as error:
             raise self._failed(error) from None
@@ -544,7 +544,7 @@ class RetainedBodies(RetiredBodies):
                 self._lsns[number] = lsn
                 self._first_lsn = self._first_lsn or lsn
         try:
-            move(source, target, _UNFINISHED)  # a copy may take long, but nothing waits for it
+            move(source, target)  # a copy may take long, but nothing waits for it
             self._add(target)
         except OSError as error:
             raise self._failed(error) from None
@@ -738,7 +738,7 @@ def _shown_time(time_ms: int) -> str:
     return f"{datetime.fromtimestamp(whole, UTC):%Y%m%dT%H%M%S}.{part:03}Z"
 
 
-def move(source: Path, target: Path, unfinished_suffix: str) -> None:
+def move(source: Path, target: Path) -> None:
     """Rename durably, or copy if the target is on another file system. A crash in between leaves both, which is
     harmless: the file is moved again. Raises OSError.
     """
@@ -747,7 +747,7 @@ def move(source: Path, target: Path, unfinished_suffix: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        unfinished = target.with_name(target.name + unfinished_suffix)
+        unfinished = target.with_name(target.name + _UNFINISHED)
         try:
             begin_private(unfinished)
             shutil.copyfile(source, unfinished)

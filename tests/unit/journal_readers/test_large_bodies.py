@@ -11,7 +11,7 @@ import pytest
 from artemis_py.cli.main import main
 from artemis_py.message import LargeBody
 from artemis_py.storage.format.log_events import Published
-from artemis_py.storage.format.names import body_name, start_name
+from artemis_py.storage.format.names import body_name, find_body, start_name
 from artemis_py.storage.format.reader import LogReader
 from tests.kit.journal_story import Story, message
 
@@ -103,15 +103,16 @@ def test_dump_names_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_reader_finds_bodies_in_use_and_retained_ones(folder: Path) -> None:
-    log = LogReader([folder / "kept", folder / "journal"], bodies=[folder / "largemessages"])
+    log = LogReader([folder / "kept", folder / "journal"])
     (folder / "kept").mkdir()
     published = next(event for event in log.events() if isinstance(event, Published))
     body = published.kept.message.body
     assert isinstance(body, LargeBody)
-    assert log.body_path(body) == folder / "largemessages" / NAME
+    directories = [folder / "largemessages", *log.directories]
+    assert find_body(body.number, directories) == folder / "largemessages" / NAME
     retained = folder / "kept" / "large" / NAME.replace(".", "-20260131T235959.999Z.")
     retained.parent.mkdir()
     (folder / "largemessages" / NAME).rename(retained)
-    assert log.body_path(body) == retained
+    assert find_body(body.number, directories) == retained
     retained.unlink()
-    assert log.body_path(body) is None
+    assert find_body(body.number, directories) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from zlib import crc32
@@ -26,7 +26,7 @@ from artemis_py.storage.format.log_events import (
     Settled,
     Started,
 )
-from artemis_py.storage.format.reader import LogReader, Range, read_file
+from artemis_py.storage.format.reader import EVERYTHING, LogReader, Range, events_of
 from artemis_py.storage.format.records import (
     BATCH,
     FORMAT_VERSION,
@@ -171,6 +171,10 @@ def test_a_segment_that_goes_while_it_is_read_is_not_replaced_by_a_later_one(sto
         list(going)
 
 
+def events_in(path: Path, wanted: Range = EVERYTHING) -> Iterator[Event]:
+    return events_of(path.name, path.read_bytes(), [], wanted)
+
+
 def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header_tells(story: Story) -> None:
     path = log_files([story.folder.parent / "retained"])[1].path
     data = bytearray(path.read_bytes())
@@ -178,10 +182,10 @@ def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header
     time_ms = decode_file_header(bytes(data)).created_ms
     data[first.offset + RECORD_HEADER_BYTES] ^= 1
     path.write_bytes(data)
-    before = [event for event in read_file(path) if event.time_ms == time_ms]
+    before = [event for event in events_in(path) if event.time_ms == time_ms]
     assert before
-    assert shown(read_file(path, Range(time_ms_max=time_ms))) == shown(before)
-    later = list(read_file(path, Range(time_ms_min=time_ms + 1)))
+    assert shown(events_in(path, Range(time_ms_max=time_ms))) == shown(before)
+    later = list(events_in(path, Range(time_ms_min=time_ms + 1)))
     assert later
     assert time_ms not in {event.time_ms for event in later}
 
@@ -189,12 +193,12 @@ def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header
 def test_each_file_can_be_read_alone(story: Story) -> None:
     """It tells of each session and consumer that it names."""
     files = log_files([story.folder.parent / "retained", story.folder])
-    assert [words for file in files for words in told(read_file(file.path))] == read(story)
+    assert [words for file in files for words in told(events_in(file.path))] == read(story)
 
 
 def test_each_file_tells_once_of_whom_it_names(story: Story) -> None:
     for file in log_files([story.folder.parent / "retained", story.folder]):
-        named = [event for event in read_file(file.path) if isinstance(event, (Session, Consumer))]
+        named = [event for event in events_in(file.path) if isinstance(event, (Session, Consumer))]
         numbers = [event.session if isinstance(event, Session) else event.consumer for event in named]
         assert len(numbers) == len(set(numbers))
 

@@ -82,9 +82,9 @@ def test_a_body_can_be_read_at_any_moment_of_its_move(tmp_path: Path, monkeypatc
     move = retention.move
     read: list[bytes] = []
 
-    def watched(source: Path, target: Path, suffix: str) -> None:
+    def watched(source: Path, target: Path) -> None:
         read.append(kept.read(kept.held()))
-        move(source, target, suffix)
+        move(source, target)
         read.append(kept.read(kept.held()))
 
     monkeypatch.setattr(retention, "move", watched)

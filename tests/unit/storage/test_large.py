@@ -465,8 +465,8 @@ def test_nobody_waits_while_a_body_is_copied(tmp_path: Path, monkeypatch: pytest
     moving, go_on = threading.Event(), threading.Event()
     move = retention.move
 
-    def move_slowly(source: Path, target: Path, suffix: str) -> None:
-        move(source, target, suffix)
+    def move_slowly(source: Path, target: Path) -> None:
+        move(source, target)
         moving.set()
         assert go_on.wait(120)
 

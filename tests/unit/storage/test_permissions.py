@@ -56,7 +56,7 @@ def test_a_body_that_is_copied_to_another_file_system(tmp_path: Path, monkeypatc
         rename(old, new)
 
     monkeypatch.setattr(os, "rename", other_file_system)
-    move(source, target, ".part")
+    move(source, target)
     assert (target.read_bytes(), mode_of(target)) == (b"body", 0o600)
 
 
