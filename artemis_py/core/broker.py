@@ -163,11 +163,9 @@ class Broker:
         self._consumer_id += 1
         return self._consumer_id
 
-    def note_event(
-        self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "", count: int = 1
-    ) -> None:
+    def note_event(self, code: str, queue: Queue, fields: dict[str, str | int], *, kind: str = "") -> None:
         """Something happened to a queue that belongs in the operational log."""
-        self.host.note_event(code, queue.reference, fields, kind=kind, count=count)
+        self.host.note_event(code, queue.reference, fields, kind=kind)
 
     def attach(self, queue: Queue, consumer: Consumer, now_ms: int) -> None:
         """Connect a consumer to a queue. Raises LimitError at ``max-consumers``, and where the queue belongs to

@@ -16,6 +16,7 @@ from artemis_py.config.tables.queue_settings import written_attributes
 from artemis_py.core.addresses import retroactive
 from artemis_py.core.addresses.address import Address
 from artemis_py.core.addresses.routing_table import Bindings
+from artemis_py.core.destinations.amend import filter_of
 from artemis_py.core.destinations.diverts import Diverts, narrow_routing_types
 from artemis_py.core.destinations.registry import Registry
 from artemis_py.core.events import OPERATION
@@ -132,12 +133,12 @@ class Redeployment:
 
     def _use(self, queue: Queue, config: QueueConfig) -> None:
         """Give a queue what its declaration says, and what its address says now."""
-        own, text = queue.own, _filter_of(queue)
+        own, text = queue.own, filter_of(queue)
         held = use_declaration(queue, config, self._now_ms())
         if held:
             self.held[queue.name] = held
-        if text != _filter_of(queue) or own != queue.own or queue.routing_type != config.routing_type:
-            self._registry.selector_changed(text, _filter_of(queue))
+        if text != filter_of(queue) or own != queue.own or queue.routing_type != config.routing_type:
+            self._registry.selector_changed(text, filter_of(queue))
             self._bindings.queue_changed(queue, config.routing_type)
 
     # ---- diverts ---------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ class Redeployment:
         config = self._registry.bounded(config, self._bindings.address_of(queue))
         queue.origin = config.origin
         is_same = queue.attributes == written_attributes(config) and queue.durable == config.durable
-        is_same = is_same and _filter_of(queue) == (config.filter or None)
+        is_same = is_same and filter_of(queue) == (config.filter or None)
         if not (is_same and queue.routing_type == config.routing_type and queue.configured):
             queue.configured, queue.auto_created = True, False
             self._use(queue, config)
@@ -335,7 +336,3 @@ def _forget_places(bindings: Bindings, addresses: dict[str, AddressConfig], queu
         looks += 1
         if looks % _PLACES_PER_STEP == 0:
             yield None
-
-
-def _filter_of(queue: Queue) -> str | None:
-    return None if queue.selector is None else queue.selector.text

@@ -250,14 +250,13 @@ class Selector:
 
 @final
 class Expression:
-    """A number made of a message's headers, with its text. Immutable; knows nothing of messages. ``units`` and
+    """A number made of a message's headers. Immutable; knows nothing of messages. ``units`` and
     ``units_per_kb`` are as those of a program.
     """
 
-    __slots__ = ("_evaluate", "text", "units", "units_per_kb")
+    __slots__ = ("_evaluate", "units", "units_per_kb")
 
-    def __init__(self, text: str, evaluate: _Evaluator, units: int, units_per_kb: int) -> None:
-        self.text: Final = text
+    def __init__(self, evaluate: _Evaluator, units: int, units_per_kb: int) -> None:
         self._evaluate: Final = evaluate
         self.units: Final = units
         self.units_per_kb: Final = units_per_kb
@@ -299,7 +298,7 @@ def compile_expression(text: str, limits: SelectorLimits = BROKER_LIMITS) -> Exp
     compiler = _Compiler(True, as_number=True)
     evaluate = compiler.value(parse(text, limits, as_number=True).tree)
     units = 1 + compiler.node_count // NODES_PER_UNIT
-    return Expression(text, evaluate, units, compiler.units_per_kb + compiler.node_count)
+    return Expression(evaluate, units, compiler.units_per_kb + compiler.node_count)
 
 
 @final

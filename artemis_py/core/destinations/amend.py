@@ -211,9 +211,9 @@ class QueueChanges:
         check_queue(config, [config_of(one) for one in others], self._registry.config)
         if config.routing_type != queue.routing_type and queue.view is not None:
             raise BrokerError(f"Queue {queue.name} is a view, and takes messages of both routing types")
-        before = _filter_of(queue)
+        before = filter_of(queue)
         changed = amend(queue, config, self._host.turn_ms)
-        self._registry.selector_changed(before, _filter_of(queue))
+        self._registry.selector_changed(before, filter_of(queue))
         self._registry.bindings.queue_changed(queue, config.routing_type)
         if not auto_delete.says_nothing:
             queue.auto_delete = auto_delete
@@ -231,7 +231,8 @@ class QueueChanges:
         self._host.note_event(OPERATION, queue.reference, {"operation": operation}, kind=operation)
 
 
-def _filter_of(queue: Queue) -> str | None:
+def filter_of(queue: Queue) -> str | None:
+    """The text of its filter; None without one."""
     return None if queue.selector is None else queue.selector.text
 
 

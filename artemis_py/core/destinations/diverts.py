@@ -148,11 +148,6 @@ class Diverts:
             doubts.append(f"divert {name!r} forwards to its own address: what is sent there comes twice")
         return doubts
 
-    def is_made(self, name: str) -> bool:
-        """Does this divert survive a restart as an operator made it?"""
-        config = self.in_force.get(name)
-        return config is not None and config is self._made.get(name)
-
     def _found(self, name: str) -> DivertConfig:
         config = self.in_force.get(name)
         if config is None:

@@ -719,11 +719,6 @@ class Change(Task):
         self._found_count = 0
 
     @property
-    def looked_count(self) -> int:
-        """How many messages it has looked at in this scan."""
-        return self._scan.looked_count
-
-    @property
     def can_work(self) -> bool:
         """Is there something that it could do?"""
         if self.allowance is not None and self.allowance <= 0:

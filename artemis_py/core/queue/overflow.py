@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from math import ceil
 from typing import final
 
@@ -50,7 +49,7 @@ class DepthLimit:
         return " and ".join(limits) or "no limit"
 
 
-class Overflow(ABC):
+class Overflow:
     """The axis "overflow": how many of the least entries a full queue drops, or what it does instead."""
 
     def __init__(self, depth: DepthLimit | None = None, *, keeps_none: bool = False) -> None:
@@ -90,18 +89,15 @@ class Overflow(ABC):
         """How many ready entries to drop, after ``added_count`` were added and ``ready_count`` are ready now."""
         return 0
 
-    @abstractmethod
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
         """May one more message come from a page? ``ready_count`` entries are ready; ``memory_count`` and
         ``memory_bytes`` are everything that the queue has in memory.
         """
+        return True
 
 
 class Unbounded(Overflow):
     """No limit: keeps everything."""
-
-    def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
-        return True
 
 
 class Ring(Overflow):
@@ -149,9 +145,6 @@ class Reject(Overflow):
     def refuses(self) -> bool:
         return True
 
-    def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
-        return True
-
 
 class FlowControl(Overflow):
     """PRODUCER_FLOW_CONTROL: the message that breaches the limit is taken. Senders of later ones wait until the depth
@@ -165,9 +158,6 @@ class FlowControl(Overflow):
     @property
     def resumes_at(self) -> DepthLimit | None:
         return self._resumes_at
-
-    def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
-        return True
 
 
 class FlowToDisk(Overflow):
