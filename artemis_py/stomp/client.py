@@ -12,7 +12,6 @@ from typing import Final, final
 from artemis_py.errors import StompError
 from artemis_py.message import escape_header
 
-VERSIONS: Final = ("1.0", "1.1", "1.2")
 HEART_BEAT: Final = b"\n"
 _DIGITS_MAX: Final = 18
 ROUTING: Final = "receipt-routing"

@@ -122,7 +122,7 @@ class StompService:
         self.prefixes = Prefixes.of(acceptor)
         self.foreign = ForeignHeaders(broker.host.events)
         self.dialects = {
-            version: Dialect(version, acceptor, asked_address=self.asked_address, foreign=self.foreign)
+            version: Dialect(version, acceptor, self.limits, asked_address=self.asked_address, foreign=self.foreign)
             for version in VERSIONS
         }
         self._body_rules = BodyRules(self.limits, None if large is None else self._upload)

@@ -16,7 +16,8 @@ from artemis_py.spark.consume.link import Link as ConsumerLink
 from artemis_py.spark.consume.unsettled import Unsettled
 from artemis_py.spark.read.options import QueueOptions
 from artemis_py.spark.write.transactions import Transaction, TransactionSender
-from artemis_py.stomp.client import VERSIONS, frame
+from artemis_py.stomp.client import frame
+from artemis_py.stomp.wire.frames import VERSIONS
 from tests.e2e.data_command import END, FIRST, a_line
 from tests.kit.forks import run_text
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess

@@ -266,5 +266,5 @@ class ManagementSender:
             yield login
         if login.identity is None:
             raise NotAllowedError(login.refusal)
-        state.user, state.identity = login.identity.user, login.identity
+        state.user = login.identity.user
         state.rights = security.authorizer.rights_of(login.identity)

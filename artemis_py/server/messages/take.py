@@ -283,7 +283,6 @@ class HttpMessages:
         state = SessionState(self._service, self._turns.next_origin(), None)
         state.user, state.client_id, state.address = requester.user, _CLIENT_ID, requester.peer.address
         if requester.identity is not None and self._authorizer is not None:
-            state.identity = requester.identity
             state.rights = self._authorizer.rights_of(requester.identity, requester.peer)
         return state
 

@@ -92,7 +92,7 @@ class SessionState:
     """The session makes one and hands it to each of its parts. A part keeps its own fields to itself."""
 
     __slots__ = (
-        "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended", "identity",
+        "address", "begun_ms", "blocked_by", "broker", "certificate", "client_id", "has_ended",
         "is_outdated", "lsn_before", "lsn_written", "origin", "out", "owner", "rights", "service", "stop_at",
         "tells_routing", "unfinished", "user", "version",
     )  # fmt: skip
@@ -115,7 +115,6 @@ class SessionState:
         self.user: str | None = None
         self.certificate: bytes | None = None
         """The client's verified TLS certificate as DER, until it has logged in."""
-        self.identity: Identity | None = None
         """Who has logged in; None before that, and where nobody logs in."""
         self.rights: Rights | None = None
         """What the client may do; None where nothing is checked."""
@@ -158,7 +157,6 @@ class SessionState:
 
     def admit(self, identity: Identity | None) -> None:
         """The client has logged in, or need not (None)."""
-        self.identity = identity
         self.certificate = None
         if identity is not None and self.service.authorizer is not None:
             self.rights = self.service.authorizer.rights_of(identity)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artemis_py.errors import StompError
-from artemis_py.stomp.client import VERSIONS, Client, FrameReader, ServerFrame, frame, head, header_line
+from artemis_py.stomp.client import Client, FrameReader, ServerFrame, frame, head, header_line
 from artemis_py.stomp.wire.dialect import decode_block
-from artemis_py.stomp.wire.frames import Limits
+from artemis_py.stomp.wire.frames import VERSIONS, Limits
 
 STREAM = (
     b"CONNECTED\nversion:1.2\n\n\0\n\n"
