@@ -9,10 +9,6 @@ from artemis_py.core import notifications
 from artemis_py.core.notifications import Notification
 from artemis_py.message import Head, encode_headers
 
-ADDRESS: Final = "address"
-QUEUE: Final = "queue"
-SESSION: Final = "session"
-
 HEADERS: Final = {
     "address": "_AMQ_Address",
     "queue": "_AMQ_RoutingName",
@@ -87,7 +83,7 @@ def head_of(notification: Notification, at_ms: int, address: str) -> Head:
         (_TIME, str(at_ms)),
     ]
     if notification.type in _OF_SESSIONS:
-        headers.append((HEADERS[ADDRESS], address))
+        headers.append((HEADERS["address"], address))
     if notification.type in _DISTANT:
         headers.append(("_AMQ_Distance", "0"))
     if notification.type in _OF_BINDINGS:

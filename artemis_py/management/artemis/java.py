@@ -119,7 +119,6 @@ class Parameter:
 class Signature:
     """``returns`` is a type as Java names it; ``key`` says which value of our result is the answer, None: the type."""
 
-    text: str
     returns: str
     name: str
     parameters: Sequence[Parameter]
@@ -130,17 +129,6 @@ class Signature:
         """The types of the parameters, with commas between."""
         return ",".join(one.type for one in self.parameters)
 
-    @property
-    def readable(self) -> str:
-        """Name and parameters, for people: ``pause(boolean persist)``."""
-        parameters = ", ".join(f"{one.type.rpartition('.')[2]} {one.name}" for one in self.parameters)
-        return f"{self.name}({parameters})"
-
-    @property
-    def full_name(self) -> str:
-        """Name and types, by which a client chooses it: ``pause(boolean)``."""
-        return f"{self.name}({self.types})"
-
 
 def signature_of(text: str) -> Signature:
     """Read a signature. Raises ValueError: the line in the table is wrong."""
@@ -148,7 +136,7 @@ def signature_of(text: str) -> Signature:
     if match is None:
         raise ValueError(f"{text!r} is not a signature")
     parameters = [_parameter(text, one.strip()) for one in match[3].split(",")] if match[3] else []
-    return Signature(text, java_type(match[1]), match[2], parameters, match[4])
+    return Signature(java_type(match[1]), match[2], parameters, match[4])
 
 
 def java_type(name: str) -> str:

@@ -27,7 +27,6 @@ class Schedule:
     def __init__(self, broker: Broker, queue: Queue, entry: Entry) -> None:
         self._broker = broker
         self.message = entry.message
-        self.entry = entry
         self.due_ms = queue.contents.scheduled_dates.of(entry.message.id)
         self.id = job_of(entry.message)
 

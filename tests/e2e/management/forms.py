@@ -91,7 +91,7 @@ def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:
         assert answer["value"][attribute] == name
         return
     signature = signature_of(form)
-    value = execute(told, bean, signature.full_name, *_arguments(row, scene, signature))
+    value = execute(told, bean, f"{signature.name}({signature.types})", *_arguments(row, scene, signature))
     _check_value(told, row, scene, signature, value)
 
 

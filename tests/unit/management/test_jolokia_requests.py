@@ -88,12 +88,9 @@ def test_options_of_a_request_come_before_those_of_the_query() -> None:
 
 def test_a_signature() -> None:
     one = signature_of("boolean moveMessage(long messageID=message, String queueName=to, boolean x=_) -> moved")
-    assert one.full_name == "moveMessage(long,java.lang.String,boolean)"
-    assert (one.returns, one.key, one.readable) == (
-        "boolean",
-        "moved",
-        "moveMessage(long messageID, String queueName, boolean x)",
-    )
+    assert (one.name, one.types) == ("moveMessage", "long,java.lang.String,boolean")
+    assert (one.returns, one.key) == ("boolean", "moved")
+    assert [each.name for each in one.parameters] == ["messageID", "queueName", "x"]
     assert arguments_by_name(one, ["7", 8, True]) == {"message": [7], "to": ["8"]}
     assert arguments_by_name(one, [None, None, None]) == {"message": [None], "to": [None]}
 
