@@ -56,9 +56,9 @@ class Item(NamedTuple):
         return ".".join(map(str, (first, numbers[0] - first * 40, *numbers[1:])))
 
 
-def read_item(data: bytes, at: int = 0) -> Item:
-    """Return the value that begins ``at`` a place; anything may follow it. Raises ValueError."""
-    return _read(data, at, 0)[0]
+def read_item(data: bytes) -> Item:
+    """Return the first value; anything may follow it. Raises ValueError."""
+    return _read(data, 0, 0)[0]
 
 
 def items_in(data: bytes) -> Iterator[Item]:
@@ -75,15 +75,6 @@ def sequence(item: Item, least: int = 1) -> list[Item]:
     if len(found) < least:
         raise ValueError("it is not built as it should be")
     return found
-
-
-def encoded(tag: int, content: bytes) -> bytes:
-    """Return a value with its tag and length."""
-    size = len(content)
-    if size < 0x80:
-        return bytes((tag, size)) + content
-    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
-    return bytes((tag, 0x80 | len(length))) + length + content
 
 
 def _read(data: bytes, at: int, depth: int) -> tuple[Item, int]:

@@ -89,7 +89,7 @@ def read_jks(path: Path, data: bytes, password: str | None, wanted: WantedKey | 
     entry: KeyEntry | None = None
     if wanted is not None and found is not None:
         der = _unprotect(path, keys[found].protected, wanted.password)
-        entry = KeyEntry(found, pem_of("PRIVATE KEY", der), certificates_of(path, keys[found].chain))
+        entry = KeyEntry(pem_of("PRIVATE KEY", der), certificates_of(path, keys[found].chain))
     return Store(MAGICS[data[:_MAGIC_BYTES]], entry, certificates_of(path, trusted), (path,))
 
 

@@ -48,7 +48,6 @@ class WantedKey:
 class KeyEntry:
     """A private key in PEM and its certificates, the key's own first. ``password`` is that of an encrypted key."""
 
-    alias: str
     key: bytes = field(repr=False)
     chain: tuple[Certificate, ...]
     password: str = field(default="", repr=False)
@@ -108,7 +107,7 @@ def own_of(key: bytes, password: str, certificates: Iterable[Certificate]) -> Ce
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_ciphers("ALL:@SECLEVEL=0")  # only the question whether they belong together
         try:
-            KeyEntry("", key, (each,), password).load_into(context)
+            KeyEntry(key, (each,), password).load_into(context)
         except ssl.SSLError as error:
             if error.reason not in _OF_ANOTHER_KEY:
                 refused = error
@@ -245,7 +244,7 @@ def read_pem(files: Sequence[tuple[Path, bytes]], wanted: WantedKey | None) -> S
     hint = f"its private key cannot be read: {_WRONG_PASSWORD} openssl pkey -noout -in {path}" if is_encrypted else ""
     own = own_certificate(path, key, password or "", certificates, how_to_look("PEM", paths), hint)
     chain = chain_from(own, tuple(certificates))
-    return Store("PEM", KeyEntry("", key, chain, password or ""), tuple(certificates), paths)
+    return Store("PEM", KeyEntry(key, chain, password or ""), tuple(certificates), paths)
 
 
 def _der(path: Path, block: bytes) -> bytes:

@@ -85,7 +85,7 @@ def read_pkcs12(path: Path, data: bytes, password: str | None, wanted: WantedKey
     likely_first = [each for each, _ in sorted(with_ids, key=lambda pair: pair[1][1] != key_id)]
     own = own_certificate(path, pem, "", likely_first, how_to_look("PKCS12", [path]))
     others = tuple(each for each in certificates if each is not own)
-    return Store("PKCS12", KeyEntry(found, pem, chain_from(own, others)), others, (path,))
+    return Store("PKCS12", KeyEntry(pem, chain_from(own, others)), others, (path,))
 
 
 def _decrypted_key(algorithm: Item, value: bytes, password: str) -> bytes:

@@ -276,12 +276,6 @@ class Grant:
     roles: tuple[str, ...]
     mapped: dict[str, tuple[str, ...]]
 
-    def __str__(self) -> str:
-        return f"{self.permission}: {', '.join(self._described(role) for role in self.roles) or 'nobody'}"
-
-    def _described(self, role: str) -> str:
-        return f"{role} (mapped to {', '.join(self.mapped[role])})" if role in self.mapped else role
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -301,15 +295,6 @@ class Access:
         """Return what somebody with all of ``roles`` may do."""
         held = frozenset(roles)
         return tuple(grant.permission for grant in self.grants if not held.isdisjoint(grant.roles))
-
-    def lines(self) -> list[str]:
-        """Explain in plain lines: where the decision comes from, what is granted, what was passed over."""
-        if self.setting is None:
-            return [f"no security-setting matches {self.name}, so nobody may do anything"]
-        found = [f"security-setting match={self.setting.match!r} ({self.setting.origin}) alone decides"]
-        found.extend(f"  {grant}" for grant in self.grants)
-        found.extend(f"passed over: match={other.match!r} ({other.origin})" for other in self.passed_over)
-        return found
 
 
 def access_to(config: BrokerConfig, name: str) -> Access:

@@ -79,7 +79,6 @@ def test_where_nothing_matches_nobody_may_do_anything() -> None:
     access = access_to(broker(setting("a", send="all")), "b")
     assert access.setting is None
     assert access.permissions_of(["all"]) == ()
-    assert access.lines() == ["no security-setting matches b, so nobody may do anything"]
 
 
 def test_permissions_of_somebody_with_several_roles() -> None:
@@ -89,18 +88,21 @@ def test_permissions_of_somebody_with_several_roles() -> None:
     assert access.permissions_of([]) == ()
 
 
-def test_lines_say_where_each_role_comes_from() -> None:
+def test_grants_say_where_each_role_comes_from() -> None:
     config = broker(
         setting("#", 7, send="admin ldap", browse="ldap"),
         setting("a.#", 9, send="admin ldap boss guests", browse="auditor ldap admin boss"),
     )
-    lines = access_to(config, "a.b").lines()
-    assert lines[0] == "security-setting match='a.#' (broker.xml:9) alone decides"
-    assert "  send: admin, ldap (mapped to admin), boss (mapped to admin), guests" in lines
-    assert "  browse: auditor, ldap (mapped to auditor, admin), admin, boss (mapped to admin)" in lines
-    assert "  consume: nobody" in lines
-    assert lines[-1] == "passed over: match='#' (broker.xml:7)"
-    assert len(lines) == len(PERMISSIONS) + 2
+    access = access_to(config, "a.b")
+    assert access.setting is not None
+    assert (access.setting.match, str(access.setting.origin)) == ("a.#", "broker.xml:9")
+    grants = {grant.permission: (grant.roles, grant.mapped) for grant in access.grants}
+    assert grants["send"] == (("admin", "ldap", "boss", "guests"), {"ldap": ("admin",), "boss": ("admin",)})
+    mapped = {"ldap": ("auditor", "admin"), "boss": ("admin",)}
+    assert grants["browse"] == (("auditor", "ldap", "admin", "boss"), mapped)
+    assert grants["consume"] == ((), {})
+    assert [(other.match, str(other.origin)) for other in access.passed_over] == [("#", "broker.xml:7")]
+    assert list(grants) == list(PERMISSIONS)
 
 
 def test_role_mappings_of_a_file_are_expanded_whatever_the_blanks() -> None:
@@ -109,7 +111,9 @@ def test_role_mappings_of_a_file_are_expanded_whatever_the_blanks() -> None:
       <role-mapping from="staff" to="reader, writer"/>
     </security-settings></core></configuration>"""
     access = access_to(loads(text), "a")
-    assert str(access.grants[0]) == "send: writer, staff (mapped to writer, reader), reader"
+    (first, *_) = access.grants
+    assert (first.permission, first.roles) == ("send", ("writer", "staff", "reader"))
+    assert first.mapped == {"staff": ("writer", "reader")}
     assert access.permissions_of(["staff"]) == ("send",)
 
 

@@ -17,7 +17,7 @@ from cryptography.x509 import load_der_x509_certificate
 
 from artemis_py.config.reader import load
 from artemis_py.security.certificate import certificate_of, der_of, pem_of, subject_of
-from artemis_py.security.der import INTEGER, SEQUENCE, encoded, items_in, read_item, sequence
+from artemis_py.security.der import INTEGER, SEQUENCE, items_in, read_item, sequence
 from artemis_py.security.key_store import StoreError, WantedKey
 from artemis_py.server.tls.context import Loaded, TlsFiles, read_store
 from tests.kit.certificates import PASSWORD, Authority
@@ -29,6 +29,16 @@ RSA_KEY = rsa.generate_private_key(65537, 2048)
 PKCS8 = KEY.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 SPKI = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 RSA_SPKI = RSA_KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+def encoded(tag: int, content: bytes) -> bytes:
+    """A value with its tag and length."""
+    size = len(content)
+    if size < 0x80:
+        return bytes((tag, size)) + content
+    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes((tag, 0x80 | len(length))) + length + content
+
 
 OCTETS = 0x04
 NULL = encoded(0x05, b"")
