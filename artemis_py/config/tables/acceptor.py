@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Unpack, final
+from typing import Final, Unpack, final
 
 from artemis_py.config.tables.declarations import NOWHERE, Origin
 from artemis_py.config.tables.fields import (
@@ -569,24 +569,23 @@ class AcceptorConfig:
         Raises KeyError for a parameter that the table lacks, and TypeError when there is no default.
         """
         text = self.params.get(name)
-        return int(text if text is not None else self._default(name, default))
+        if text is None and default is not None:
+            return default
+        return int(text if text is not None else known_params()[name].default)
 
-    def float_param(self, name: str, default: float | None = None) -> float:
+    def float_param(self, name: str) -> float:
         """Like :meth:`int_param` for a number with a fraction."""
         text = self.params.get(name)
-        return float(text if text is not None else self._default(name, default))
+        return float(text if text is not None else known_params()[name].default)
 
-    def bool_param(self, name: str, default: bool | None = None) -> bool:
+    def bool_param(self, name: str) -> bool:
         """Like :meth:`int_param` for a boolean; as in Artemis, any text except ``true`` is false."""
         text = self.params.get(name)
-        return text.lower() == "true" if text is not None else bool(self._default(name, default))
+        return text.lower() == "true" if text is not None else bool(known_params()[name].default)
 
-    def list_param(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    def list_param(self, name: str) -> tuple[str, ...]:
         """Like :meth:`int_param` for a comma-separated list; empty parts are skipped."""
         text = self.params.get(name)
         if text is not None:
             return tuple(part for part in text.split(",") if part)
-        return tuple(self._default(name, default))
-
-    def _default(self, name: str, default: Any) -> Any:
-        return known_params()[name].default if default is None else default
+        return tuple(known_params()[name].default)

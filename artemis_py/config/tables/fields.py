@@ -196,10 +196,8 @@ def choice(default: str | None, words: tuple[str, ...], meaning: str, **options:
     return _field(CHOICE, default, meaning, options)
 
 
-def inherited(row: Setting, *, refused: str = "") -> Any:
-    """A field that takes the value of another setting when absent. That setting's row says everything else, except that
-    the field may be refused only here.
-    """
+def inherited(row: Setting) -> Any:
+    """A field that takes the value of another setting when absent. That setting's row says everything else."""
     options = Options(unit=row.unit, shown=row.name, choices=row.choices)
     if row.check is not None:
         options["check"] = row.check
@@ -207,8 +205,8 @@ def inherited(row: Setting, *, refused: str = "") -> Any:
         options["tuning"] = row.reason
     elif row.treatment == IGNORED:
         options["ignored"] = row.reason
-    elif refused or row.treatment == REFUSED:
-        options["refused"] = refused or row.reason
+    elif row.treatment == REFUSED:
+        options["refused"] = row.reason
     return _field(row.kind, None, row.meaning, options)
 
 
