@@ -89,12 +89,11 @@ def _watchdog_s_of(environ: Mapping[str, str]) -> float | None:
 
 @final
 class Notifier:
-    """The notifications of one process. ``environ`` is the environment that the supervisor gave."""
+    """The notifications of one process."""
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        known = os.environ if environ is None else environ
-        self._address = _address_of(known)
-        self._watchdog_s = None if self._address is None else _watchdog_s_of(known)
+    def __init__(self) -> None:
+        self._address = _address_of(os.environ)
+        self._watchdog_s = None if self._address is None else _watchdog_s_of(os.environ)
         self._socket: socket.socket | None = None
         self._is_ready = False
 

@@ -190,7 +190,7 @@ class BridgeConnection(Recipient):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.socket.transport = made = cast(asyncio.Transport, transport)
         made.set_write_buffer_limits(WRITE_HIGH_BYTES, WRITE_LOW_BYTES)
-        self._sent_ms = self._heard_ms = now_ms = self._steady_ms()
+        self._sent_ms = self._heard_ms = now_ms = self._turns.broker.clock.steady_ms(self._turns.clock_ms())
         self._login_until_ms = now_ms + self._connect_ms
         login = self._login
         more = [("client-id", login.client_id)] if login.client_id is not None else []
@@ -234,9 +234,6 @@ class BridgeConnection(Recipient):
         """Have the next turn look at what the loop has brought."""
         self._turns.watches.add(self, _AT_ONCE)
         self._turns.schedule()
-
-    def _steady_ms(self) -> int:
-        return self._turns.broker.clock.steady_ms(self._turns.clock_ms())
 
     # ---- called in a turn ------------------------------------------------------------------------
 

@@ -229,8 +229,6 @@ class ConfigurationState:
     """What is wrong with the file as it is now; empty if it is in force."""
     failures: Sequence[str] = ()
     """What the last reload could not do."""
-    changes: Sequence[Change] = ()
-    """What the last reload that changed something has changed."""
     pending: Sequence[Change] = ()
     """What the file says and only a restart brings into force."""
     is_watched: bool = False
@@ -438,8 +436,6 @@ class RunningConfiguration:
             self._held.update(redeployment.held)
             pending, left = reading.pending.need_restart, redeployment.left_diverts
             state.pending = still_pending(pending, self._broker, self._in_force, self._held, left)
-        if changes:
-            state.changes = changes
         what = PARTLY if state.failures else APPLIED if changes else UNCHANGED
         state.counts[what] += 1
         self._tell_applied(what, plan)
