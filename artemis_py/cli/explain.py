@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, final
 
 from artemis_py.cli.configuration import add_properties, file_or_default
-from artemis_py.cli.options import add_json
+from artemis_py.cli.options import add_json, role_names
 from artemis_py.config.explain import Explained, Explanation, explain
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="also show settings that have their default value")
     parser.add_argument("--user", metavar="NAME", help="also show what this user may do there, and what is missing")
     parser.add_argument(
-        "--roles", metavar="ROLE,…", type=roles_of, help="the user's roles (default: those in the roles file)"
+        "--roles", metavar="ROLE,…", type=role_names, help="the user's roles (default: those in the roles file)"
     )
     add_json(parser, "one object")
 
@@ -87,11 +87,6 @@ def name_of(text: str) -> str:
     if not address or (separator and not queue) or "::" in queue:
         raise argparse.ArgumentTypeError(f"{text!r} is neither the name of an address nor ADDRESS::QUEUE")
     return text
-
-
-def roles_of(text: str) -> list[str]:
-    """The roles in an argument."""
-    return [role.strip() for role in text.split(",") if role.strip()]
 
 
 def hints(config: BrokerConfig, name: str, options: str = "") -> list[str]:

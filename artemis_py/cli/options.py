@@ -105,6 +105,21 @@ def seconds(text: str) -> float:
     return value
 
 
+def moment(text: str, now_ms: int) -> int:
+    """A time as epoch milliseconds, also one before now. Raises ArgumentTypeError."""
+    from artemis_py.spark.jobs.source import moment_ms
+
+    try:
+        return moment_ms(text, now_ms)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+def role_names(text: str) -> list[str]:
+    """The roles in an argument, blanks around them removed."""
+    return [role.strip() for role in text.split(",") if role.strip()]
+
+
 def add_json(arguments: argparse._ActionsContainer, help: str, *, people: str = "text") -> None:
     """Add ``--json``, as all commands have it, and ``--format``, which says the same at greater length: ``people`` or
     ``json``. Both set ``format``.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from artemis_py.cli import logins
-from artemis_py.cli.options import JSON, add_json
+from artemis_py.cli.options import JSON, add_json, moment
 from artemis_py.client.http_connection import is_http_url
 from artemis_py.errors import UsageError
 from artemis_py.spark.jobs.archived import ArchiveTables
@@ -78,7 +78,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     logins.add_login(source)
     source.add_argument("--password", metavar="TEXT", help="the password; others see it in the list of processes")
     logins.add_tls(source)
-    now = partial(_moment, now_ms=_now_ms())
+    now = partial(moment, now_ms=_now_ms())
     source.add_argument("--from", dest="from_ms", type=now, metavar="TIME", help=f"start, inclusive: {FORMS}")
     source.add_argument("--to", dest="to_ms", type=now, metavar="TIME", help="end, exclusive")
     source.add_argument("--addresses", metavar="NAMES", help="only these addresses, separated by commas")
@@ -132,13 +132,6 @@ def _setting(text: str) -> tuple[str, str]:
             f"{text!r} is not a Spark setting; write NAME=VALUE, such as spark.executor.memory=4g"
         )
     return name, value
-
-
-def _moment(text: str, now_ms: int) -> int:
-    try:
-        return moment_ms(text, now_ms)
-    except ValueError as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -292,7 +285,7 @@ def _archive_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _earlier(text: str) -> Callable[[], int]:
     """A time that may be told from now on, whenever that is."""
-    _moment(text, _now_ms())
+    moment(text, _now_ms())
     return lambda: moment_ms(text, _now_ms())
 
 

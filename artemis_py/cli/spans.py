@@ -14,9 +14,9 @@ from typing import Final
 
 from artemis_py.cli import EXIT_INTERRUPTED
 from artemis_py.cli.logins import HTTP_HELP, add_access, http_acceptor
-from artemis_py.cli.options import add_json
+from artemis_py.cli.options import add_json, moment
 from artemis_py.errors import ArtemisError
-from artemis_py.spark.jobs.source import FORMS, moment_ms
+from artemis_py.spark.jobs.source import FORMS
 from artemis_py.spark.log.http import Broker, HttpLog
 from artemis_py.spark.log.log import AwayError
 from artemis_py.spark.runtime.command import Progress
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal", metavar="DIR", type=Path, action="extend", nargs="+", default=[],
         help="instead of a running broker: journal and retention directory of one, which may be stopped",
     )  # fmt: skip
-    now = partial(_moment, now_ms=time.time_ns() // 1_000_000)
+    now = partial(moment, now_ms=time.time_ns() // 1_000_000)
     source.add_argument(
         "--from", dest="from_ms", type=now, metavar="TIME", default=0, help=f"leave out earlier messages: {FORMS}"
     )
@@ -54,13 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--otlp", metavar="URL", help="send them to this collector, such as http://127.0.0.1:4318/v1/traces"
     )
     add_json(output, "one object per line, without --otlp", people="table")
-
-
-def _moment(text: str, now_ms: int) -> int:
-    try:
-        return moment_ms(text, now_ms)
-    except ValueError as problem:
-        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 from artemis_py.cli import operations
 from artemis_py.cli.configuration import file_or_default
 from artemis_py.cli.explain import name_of
-from artemis_py.cli.options import add_json
+from artemis_py.cli.options import add_json, role_names
 from artemis_py.cli.password_input import PasswordError, add_password, has_password, password_from
 from artemis_py.config.problems import nearest
 from artemis_py.config.reader import load
@@ -64,11 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_password(testing, PASSWORD)
     add_trial_arguments(testing)
     operations.add_actions(commands, "user")
-
-
-def role_names(text: str) -> list[str]:
-    """The roles in an argument, blanks around them removed."""
-    return [role.strip() for role in text.split(",") if role.strip()]
 
 
 def run(args: argparse.Namespace) -> int:
