@@ -41,10 +41,9 @@ class DeltaArchive(Archive):
 
     FORMAT: ClassVar = DELTA
 
-    def __init__(self, place: str, storage: Mapping[str, str], files: Files | None = None) -> None:
+    def __init__(self, place: str, storage: Mapping[str, str]) -> None:
         self._storage = dict(storage)
-        if files is None:
-            files = ObjectFiles(DeltaPlace(place, storage)) if is_url(place) else Files()
+        files = ObjectFiles(DeltaPlace(place, storage)) if is_url(place) else Files()
         super().__init__(place, Path(OWN) if is_url(place) else Path(place) / OWN, files)
 
     def table(self, name: str) -> DeltaPlace:

@@ -37,8 +37,8 @@ class ParquetArchive(Archive):
 
     FORMAT: ClassVar = 1
 
-    def __init__(self, root: Path, files: Files | None = None) -> None:
-        super().__init__(str(root), root / OWN, files or Files())
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root), root / OWN, Files())
         self._root = root
         # Of this process alone: when another one was killed, its Java may go on writing for a moment.
         self._staging = self._own / f"staging-{uuid.uuid4().hex}"

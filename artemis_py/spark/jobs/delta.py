@@ -8,7 +8,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -211,9 +211,9 @@ class DeltaPlace:
         with store_errors(self.url):
             return table.transaction_version(app)
 
-    def files(self, keeps: Callable[[Mapping[str, Any]], bool] = lambda _values: True) -> list[File]:
-        """The data files of partitions that ``keeps`` keeps."""
-        return [one for one in self._files(self.open()) if keeps(one.partition)]
+    def files(self) -> list[File]:
+        """The data files."""
+        return self._files(self.open())
 
     def _files(self, table: DeltaTable) -> list[File]:
         with store_errors(self.url):  # a table reads of its log what it needs, not all when it is opened
@@ -223,13 +223,8 @@ class DeltaPlace:
             for one in told
         ]
 
-    def frame(
-        self,
-        spark: SparkSession,
-        columns: Sequence[str] | None = None,
-        keeps: Callable[[Mapping[str, Any]], bool] = lambda _values: True,
-    ) -> DataFrame:
-        """These columns, or all, of the partitions that ``keeps`` keeps, of the version that is there now."""
+    def frame(self, spark: SparkSession, columns: Sequence[str] | None = None) -> DataFrame:
+        """These columns, or all, of the version that is there now."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         table = self.open()
@@ -244,7 +239,7 @@ class DeltaPlace:
         if unknown:
             raise JobError(f"{self.url} has no column {unknown[0]}; it has {', '.join(whole.names)}")
         schema = whole if columns is None else pa.schema([whole.field(name) for name in columns])
-        of_tasks = shares([one for one in self._files(table) if keeps(one.partition)])
+        of_tasks = shares(self._files(table))
         told = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         numbers = spark.range(0, len(of_tasks), 1, max(1, len(of_tasks)))
         return numbers.mapInArrow(partial(_read, self, of_tasks, schema), told)

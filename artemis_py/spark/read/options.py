@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from artemis_py.client.endpoint import Endpoint
+from artemis_py.client.http_connection import is_http_url
 from artemis_py.errors import PipelineError, SelectorError
 from artemis_py.security.client_login import ClientLogin
 from artemis_py.security.client_tls import ClientTls
@@ -241,7 +242,7 @@ def _sources(texts: Mapping[str, str]) -> tuple[str | None, tuple[str, ...]]:
         said = "both are given" if urls else "none is given"
         raise PipelineError(f"name the log with option journal (a directory) or url (a broker), or archive; {said}")
     for url in urls:
-        if not all(map(_is_http, urls_of(url))):
+        if not all(map(is_http_url, urls_of(url))):
             raise _refused(texts, "url")
     return journal, urls
 
@@ -277,14 +278,6 @@ def _archive(texts: Mapping[str, str], table: str, *, streaming: bool) -> str | 
 def _local(path: str) -> str:
     """A path of this machine. A table's LOCATION comes as a URI, with the scheme ``file``."""
     return unquote(urlsplit(path).path) if path.startswith("file:") else path
-
-
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number, or too large
-        return False
 
 
 def _start(texts: Mapping[str, str], *, streaming: bool) -> tuple[Offsets, int | None, Mapping[str, int] | None]:
