@@ -15,18 +15,14 @@ _MODE: Final = 0o600
 
 def replace_file(path: Path, data: bytes, mode: int | None = _MODE) -> None:
     """As ``replace_files``, for one. ``mode`` None: that of the file there, or of any new file."""
-    _replace([(path, data)], mode)
+    replace_files([(path, data)], mode)
 
 
-def replace_files(contents: Sequence[tuple[Path, bytes]]) -> None:
+def replace_files(contents: Sequence[tuple[Path, bytes]], mode: int | None = _MODE) -> None:
     """Replace files in this order, each at once, synced, readable by its owner alone; behind a symbolic link, the file
     that it names. Run by root, a file keeps its owner, and a new one gets that of its directory: the broker must be
     able to read it. Raises OSError; then all files are as they were.
     """
-    _replace(contents, _MODE)
-
-
-def _replace(contents: Sequence[tuple[Path, bytes]], mode: int | None) -> None:
     staged: list[tuple[Path, Path]] = []
     done: list[tuple[Path, bytes | None]] = []
     try:

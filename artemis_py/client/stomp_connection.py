@@ -149,11 +149,11 @@ class StompConnection:
             others.append(found)
         return others
 
-    def receipts(self, names: Collection[str], command: str = "SEND") -> Iterator[ServerFrame]:
-        """The receipts of these names as they come, each once; other frames are skipped. Raises RefusedError."""
+    def receipts(self, names: Collection[str]) -> Iterator[ServerFrame]:
+        """The receipts of these SENDs as they come, each once; other frames are skipped. Raises RefusedError."""
         waiting = set(names)
         while waiting:
-            answer = self._answer(command)
+            answer = self._answer("SEND")
             name = answer.headers.get("receipt-id", "")
             if answer.command == "RECEIPT" and name in waiting:
                 waiting.remove(name)

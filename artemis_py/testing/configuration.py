@@ -144,16 +144,19 @@ def _merged(xml: list[str]) -> list[str]:
 
 
 def _queue_xml(name: str, attributes: Mapping[str, Any]) -> str:
-    written = "".join(f" {key}={quoteattr(_text(value))}" for key, value in attributes.items() if key not in _ELEMENTS)
+    written = "".join(
+        f" {key}={quoteattr(text_of(value))}" for key, value in attributes.items() if key not in _ELEMENTS
+    )
     inside = ""
     if "filter" in attributes:
-        inside += f"<filter string={quoteattr(_text(attributes['filter']))}/>"
+        inside += f"<filter string={quoteattr(text_of(attributes['filter']))}/>"
     if "durable" in attributes:
-        inside += f"<durable>{escape(_text(attributes['durable']))}</durable>"
+        inside += f"<durable>{escape(text_of(attributes['durable']))}</durable>"
     return f"<queue name={quoteattr(name)}{written}>{inside}</queue>"
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value as XML and headers of STOMP have it, which know only texts."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -26,7 +26,7 @@ from artemis_py.server.server import Environment, Server
 from artemis_py.stomp.service import StompService, Traffic
 from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.testing.clock import MovedLoop, MovedTime, let_pass
-from artemis_py.testing.configuration import configuration_of, stomp_acceptor
+from artemis_py.testing.configuration import configuration_of, stomp_acceptor, text_of
 from artemis_py.testing.disk import MachineDisk
 
 if TYPE_CHECKING:
@@ -95,12 +95,7 @@ def _lines(address: str, body: str | bytes, headers: Mapping[str, object]) -> tu
     lines = [("destination", address)]
     if not isinstance(body, str):
         lines.append(("content-length", str(len(data))))
-    return lines + [(name, _text(value)) for name, value in headers.items()], data
-
-
-def _text(value: object) -> str:
-    """A header's value: STOMP has only texts."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return lines + [(name, text_of(value)) for name, value in headers.items()], data
 
 
 async def open_sender(server: Server, acceptor: AcceptorConfig) -> Sender:

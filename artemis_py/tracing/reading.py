@@ -28,7 +28,6 @@ class DirectorySource(LogSource):
         self._skipped: set[int] = set()
         self._spans: dict[int, Spans] = {}
         """The numbers of messages that each file mentions, where its index says so."""
-        self._broker = ""
 
     def begin(self, after_lsn: int, from_ms: int) -> Beginning:
         del after_lsn  # of files nobody remembers how far they were read
