@@ -115,7 +115,6 @@ class SessionState:
         self.user: str | None = None
         self.certificate: bytes | None = None
         """The client's verified TLS certificate as DER, until it has logged in."""
-        """Who has logged in; None before that, and where nobody logs in."""
         self.rights: Rights | None = None
         """What the client may do; None where nothing is checked."""
         self.is_outdated = False
