@@ -70,6 +70,15 @@ class NamedClients:
             self.settle(name, frame)
         return bodies
 
+    def drain(self, *names: str) -> list[str]:
+        """Bodies in the order in which clients get them, each acknowledged, until nothing more comes."""
+        bodies: list[str] = []
+        while came := [(name, one) for name in names for one in self.messages(name)]:
+            for name, one in came:
+                bodies.append(one.body.decode())
+                self.settle(name, one)
+        return bodies
+
     def leave(self, name: str) -> None:
         """A client unsubscribes: what it has goes back, and no attempt is counted."""
         self.write(name, "UNSUBSCRIBE", "id:1")

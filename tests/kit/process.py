@@ -308,6 +308,10 @@ class BrokerProcess:
         """Waits until the metric has this value."""
         self.eventually(f"{name}{labels}", lambda: self.metric(name, **labels), lambda seen: seen == value)
 
+    def count(self, queue: str) -> int:
+        """How many messages the queue holds."""
+        return int(self.metric("artemis_message_count", queue=queue))
+
     def await_count(self, queue: str, count: int) -> None:
         """Waits until the queue holds exactly this many messages."""
         self.await_metric(count, "artemis_message_count", queue=queue)

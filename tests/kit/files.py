@@ -1,0 +1,21 @@
+"""Files as tests look at them, and harm them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def flip(path: Path, at: int | bytes, bits: int = 1) -> None:
+    """Change bits of one byte: of the one there, or of the first of these bytes."""
+    data = bytearray(path.read_bytes())
+    data[at if isinstance(at, int) else data.index(at)] ^= bits
+    path.write_bytes(data)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below a folder but locks; a directory is there, too, and has no bytes."""
+    return {
+        str(path.relative_to(folder)): b"" if path.is_dir() else path.read_bytes()
+        for path in folder.rglob("*")
+        if path.name != "server.lock"
+    }
