@@ -18,6 +18,7 @@ from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format.segment_index import SegmentIndex, encode_index, index_name, index_of
 from artemis_py.storage.journal.index_files import index_beside
 from artemis_py.storage.log_id import known_id, log_id
+from tests.kit.files import flip
 from tests.kit.log_desk import Desk
 
 
@@ -145,9 +146,7 @@ def test_a_retained_segment_with_a_damaged_header_is_listed_as_such(tmp_path: Pa
     desk.write(4)
     path = desk.retention.files[1].file.path
     path.with_name(index_name(path.name)).unlink()
-    data = bytearray(path.read_bytes())
-    data[3] ^= 1
-    path.write_bytes(data)
+    flip(path, 3)
     desk.view.indexing()()
     listed = desk.listed()
     assert [one["segment"] for one in listed] == list(range(1, len(listed) + 1))

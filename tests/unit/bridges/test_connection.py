@@ -8,10 +8,9 @@ from unittest.mock import Mock
 import pytest
 
 from artemis_py.core.operations.scan import MessageFilter
-from artemis_py.message import Message
-from artemis_py.record_log import MemoryLog
 from artemis_py.server.bridges.connection import BRIDGES_HEADER, FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
+from tests.wire.test_turn_output import DiskLog
 
 
 def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
@@ -32,16 +31,8 @@ def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
     assert not bridged.ends
 
 
-class SlowLog(MemoryLog):
-    """A journal that syncs when it is told."""
-
-    def published(self, message: Message, queue_ids: list[int], due_ms: int) -> int:
-        self.last_lsn += 1
-        return self.last_lsn
-
-
 def test_no_message_is_forwarded_that_a_crash_could_undo() -> None:
-    log = SlowLog()
+    log = DiskLog()
     bridged = opened(log=log)
     bridged.send(b"a", persistent="true")
     assert bridged.connection.unconfirmed_count == 1
@@ -336,7 +327,7 @@ def test_without_a_dead_letter_address_a_message_over_which_the_peer_closes_stay
 
 
 def test_a_connection_that_is_lost_before_anything_was_sent_suspects_nobody() -> None:
-    log = SlowLog()
+    log = DiskLog()
     bridged = opened(log=log)
     bridged.send(b"a", persistent="true")
     for _ in range(4):

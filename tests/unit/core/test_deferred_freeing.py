@@ -8,10 +8,7 @@ from itertools import pairwise
 from artemis_py.core.budget import TURN_UNITS, Budget
 from artemis_py.core.queue.groups import free_later
 from artemis_py.core.tasks import Agenda
-
-
-class Thing:
-    """Something that is noticed when it goes."""
+from tests.kit.thing import Thing
 
 
 def test_very_much_goes_in_several_turns() -> None:

@@ -17,6 +17,7 @@ from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
 from artemis_py.record_log import Actor, MemoryLog
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn
+from tests.kit.thing import Thing
 
 LEASE_MS: Final = 1000
 MESSAGES: Final = 1200
@@ -95,16 +96,12 @@ def test_each_holder_is_told_to_the_log_with_its_own_messages(attempts_max: int)
     assert ids(queue.contents.order) == ([] if attempts_max > 0 else sorted(holders))
 
 
-class Client:
-    """Who owns a consumer."""
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_messages_and_holders_are_let_go_when_their_leases_have_ended(fails: bool) -> None:
     """Or when the work that ends them breaks off."""
     log = StoryLog()
     broker, queue, readers = leased(log, -1, consumers=2)
-    clients = [Client(), Client()]
+    clients = [Thing(), Thing()]
     left = WeakSet(clients)
     for reader, client in zip(readers, clients, strict=True):
         reader.room_bytes = 0

@@ -16,6 +16,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.journal.journal import LogActor
+from tests.kit.files import flip
 from tests.kit.journal_story import Story, message
 
 
@@ -87,10 +88,8 @@ def test_what_is_damaged_may_have_named_another_sender(story: Story) -> None:
     story.turn(sent(story, 1, 1), sent(story, 2, 2))
     story.turn(sent(story, 3, 1))
     path = log_files([story.folder])[-1].path
-    data = bytearray(path.read_bytes())
-    origins = [record for record in whole_records("", bytes(data), []) if record.type_code == records.ORIGIN]
-    data[origins[1].offset + RECORD_HEADER_BYTES] ^= 1
-    path.write_bytes(data)
+    origins = [one for one in whole_records("", path.read_bytes(), []) if one.type_code == records.ORIGIN]
+    flip(path, origins[1].offset + RECORD_HEADER_BYTES)
     assert senders(story) == {1: "host:1", 2: "the broker", 3: "host:1"}
 
 

@@ -19,6 +19,7 @@ from artemis_py.storage.format.scan import log_files
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
 from artemis_py.storage.journal.extent import NAMES as EXTENTS
 from artemis_py.storage.retention.retention import RetentionSettings
+from tests.kit.files import flip
 from tests.kit.journal_story import QUEUES, START_MS, Story
 
 
@@ -32,13 +33,6 @@ def dump(story: Story, capsys: pytest.CaptureFixture[str], *arguments: str) -> l
     capsys.readouterr()
     assert cli.main(["journal", "dump", str(story.folder), "--json", *arguments]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-
-def flip(path: Path, offset: int) -> None:
-    """Changes one bit."""
-    data = bytearray(path.read_bytes())
-    data[offset] ^= 1
-    path.write_bytes(data)
 
 
 # ---- verify --------------------------------------------------------------------------------------

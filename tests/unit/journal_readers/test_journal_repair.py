@@ -14,11 +14,8 @@ from artemis_py.storage.recovery import repair as repair_module
 from artemis_py.storage.recovery.accept_journal import LossError, recover
 from artemis_py.storage.recovery.examination import examine
 from tests.kit.crash.damaged import found_in, published_by
+from tests.kit.files import contents
 from tests.kit.journal_story import Story
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "server.lock"}
 
 
 def _lose_one(story: Story) -> tuple[Path, set[tuple[int, int]]]:
@@ -33,9 +30,9 @@ def _lose_one(story: Story) -> tuple[Path, set[tuple[int, int]]]:
 
 def test_without_write_it_only_tells(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
     missing, _ = _lose_one(story)
-    before = _files(story.folder)
+    before = contents(story.folder)
     assert cli.main(["journal", "repair", str(story.folder)]) == 4
-    assert _files(story.folder) == before
+    assert contents(story.folder) == before
     printed = capsys.readouterr().out
     assert f"LOST: {missing.name} is missing: " in printed
     assert "nothing was changed" in printed
@@ -45,12 +42,12 @@ def test_a_repaired_journal_is_whole_and_the_old_files_are_kept(
     story: Story, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, rest = _lose_one(story)
-    before = _files(story.folder)
+    before = contents(story.folder)
     with pytest.raises(LossError):
         recover(FileDisk(story.folder))
     assert cli.main(["journal", "repair", str(story.folder), "--write"]) == 0
     [folder] = story.folder.glob("lost+found-*")
-    kept = _files(folder)
+    kept = contents(folder)
     assert all(kept.get(name) == data for name, data in before.items() if not name.startswith("spare-"))
     assert cli.main(["journal", "verify", str(story.folder)]) == 0
     assert "no damage" in capsys.readouterr().out
@@ -96,9 +93,9 @@ def test_a_folder_without_a_journal_is_left_as_it_is(tmp_path: Path, capsys: pyt
 
 
 def test_a_whole_journal_is_left_alone(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
-    before = _files(story.folder)
+    before = contents(story.folder)
     assert cli.main(["journal", "repair", str(story.folder), "--write"]) == 0
-    assert _files(story.folder) == before
+    assert contents(story.folder) == before
     assert "nothing to repair" in capsys.readouterr().out
 
 
@@ -107,7 +104,7 @@ def test_a_repair_that_is_interrupted_goes_on_and_nobody_starts_before(
 ) -> None:
     """It dies at its first, second, third... move."""
     _, rest = _lose_one(story)
-    before = _files(story.folder)
+    before = contents(story.folder)
     really = os.rename
     moves = 0
     left = 0
@@ -131,5 +128,5 @@ def test_a_repair_that_is_interrupted_goes_on_and_nobody_starts_before(
             assert examined.reasons[0] == "a repair was interrupted; run it again"
     assert moves > len(log_files([story.folder]))
     [folder] = story.folder.glob("lost+found-*")
-    assert all(_files(folder).get(name) == data for name, data in before.items() if not name.startswith("spare-"))
+    assert all(contents(folder).get(name) == data for name, data in before.items() if not name.startswith("spare-"))
     assert rest <= found_in(recover(FileDisk(story.folder)))

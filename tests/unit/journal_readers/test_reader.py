@@ -37,6 +37,7 @@ from artemis_py.storage.format.records import (
 )
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.retention.retention import RetentionSettings
+from tests.kit.files import flip
 from tests.kit.journal_story import START_MS, Story, Told
 
 
@@ -177,11 +178,10 @@ def events_in(path: Path, wanted: Range = EVERYTHING) -> Iterator[Event]:
 
 def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header_tells(story: Story) -> None:
     path = log_files([story.folder.parent / "retained"])[1].path
-    data = bytearray(path.read_bytes())
-    first = next(record for record in whole_records("", bytes(data), []) if record.type_code == BATCH)
-    time_ms = decode_file_header(bytes(data)).created_ms
-    data[first.offset + RECORD_HEADER_BYTES] ^= 1
-    path.write_bytes(data)
+    data = path.read_bytes()
+    first = next(record for record in whole_records("", data, []) if record.type_code == BATCH)
+    time_ms = decode_file_header(data).created_ms
+    flip(path, first.offset + RECORD_HEADER_BYTES)
     before = [event for event in events_in(path) if event.time_ms == time_ms]
     assert before
     assert shown(events_in(path, Range(time_ms_max=time_ms))) == shown(before)
@@ -206,10 +206,8 @@ def test_each_file_tells_once_of_whom_it_names(story: Story) -> None:
 def test_damage_is_told_and_what_is_whole_is_read(story: Story) -> None:
     whole = read(story)
     path = log_files([story.folder.parent / "retained"])[1].path
-    data = bytearray(path.read_bytes())
-    damaged = next(record for record in whole_records("", bytes(data), []) if record.type_code == SETTLED)
-    data[damaged.offset + RECORD_HEADER_BYTES] ^= 1
-    path.write_bytes(data)
+    damaged = next(record for record in whole_records("", path.read_bytes(), []) if record.type_code == SETTLED)
+    flip(path, damaged.offset + RECORD_HEADER_BYTES)
     log = LogReader([story.folder.parent / "retained", story.folder])
     found = told(log.events())
     assert [(damage.name, damage.offset, damage.torn) for damage in log.damages] == [(path.name, damaged.offset, False)]

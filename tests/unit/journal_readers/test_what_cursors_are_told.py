@@ -8,6 +8,7 @@ import pytest
 
 from artemis_py.server.log_cursors import CursorRefusedError
 from artemis_py.storage.retention.retention import Retention, RetentionSettings
+from tests.kit.files import flip
 from tests.kit.journal_with_cursors import JournalWithCursors
 from tests.kit.log_desk import Desk
 
@@ -103,10 +104,7 @@ def test_files_before_one_with_a_damaged_header_are_not_forgotten(tmp_path: Path
     """It does not say where it begins, so who asks for what follows a record gets all that may follow it."""
     rig = JournalWithCursors(tmp_path, bytes_max=None)
     rig.write(6)
-    path = rig.retention.files[2].file.path
-    data = bytearray(path.read_bytes())
-    data[3] ^= 1
-    path.write_bytes(data)
+    flip(rig.retention.files[2].file.path, 3)
     settings = RetentionSettings(tmp_path / "kept", None, None)
     kept = Retention(rig.disk, tmp_path / "journal", settings, lambda: rig.now_ms)
     assert [one.first_lsn == 0 for one in kept.files] == [number == 2 for number in range(len(kept.files))]

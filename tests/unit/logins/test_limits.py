@@ -11,6 +11,7 @@ import pytest
 from artemis_py.security.identity import Credentials
 from artemis_py.server.logins.login_service import FREE, PEERS_MAX, Digests, LoginCache, LoginThrottle, Workers
 from artemis_py.server.logins.networks import ConnectionsBeforeLogin, network_of
+from tests.kit.thing import Thing
 
 
 @pytest.mark.parametrize(
@@ -40,13 +41,9 @@ def test_connections_without_a_login_are_counted_by_peer() -> None:
     assert all(ConnectionsBeforeLogin(-1).add("a") for _ in range(3))
 
 
-class Client:
-    """Who waits for a login."""
-
-
 def test_a_thread_that_waits_for_the_next_login_keeps_nothing_of_the_last() -> None:
     gone = threading.Event()
-    client = Client()
+    client = Thing()
     finalize(client, gone.set)
     workers = Workers(1)
     workers.run(partial(setattr, client, "verified", True))

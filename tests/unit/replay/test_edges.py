@@ -19,6 +19,7 @@ from artemis_py.storage.format.scan import whole_records
 from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
+from tests.kit.files import flip
 from tests.kit.journal_story import message
 from tests.kit.log_desk import Desk
 from tests.unit.replay.reading import ALL, Reading, told
@@ -191,9 +192,7 @@ def test_damage_is_passed_over_and_told_once(tmp_path: Path) -> None:
     assert path is not None
     victim = archive.records(path)[len(archive.records(path)) // 2]
     lost = [row for row in expected if row[0] == victim.lsn]
-    data = bytearray(path.read_bytes())
-    data[victim.end - 1] ^= 1
-    path.write_bytes(data)
+    flip(path, victim.end - 1)
     reading = archive.reading()
     for size_bytes in (SLICE, 131072):
         assert reading.rows(size_bytes) == [row for row in expected if row not in lost]
@@ -225,9 +224,7 @@ def test_a_header_that_is_damaged_does_not_matter(tmp_path: Path) -> None:
         archive.retention.retire(segment_name(number))
     path = archive.retention.path_of(1)
     assert path is not None
-    data = bytearray(path.read_bytes())
-    data[20] ^= 0xFF
-    path.write_bytes(data)
+    flip(path, 20, 0xFF)
     archive.retention.files = archive.retention.files[:0]
     archive.retention._list()
     first_lsns = [one.first_lsn for one in archive.retention.files]

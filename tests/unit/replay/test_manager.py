@@ -23,6 +23,7 @@ from artemis_py.message import Account
 from tests.kit.committer import SteppedCommitter
 from tests.kit.core import entry_of
 from tests.kit.journal_with_cursors import JournalWithCursors
+from tests.kit.thing import Thing
 from tests.unit.replay.reading import Reading
 
 SYNTAX = WildcardSyntax()
@@ -317,10 +318,6 @@ def test_what_was_removed_is_never_left_out_silently(tmp_path: Path, rng: Random
         world.open("1")
 
 
-class Client:
-    """Who owns a replay."""
-
-
 @pytest.mark.parametrize("step", ["asked", "arrived", "ended", "waits for receipts"])
 def test_who_leaves_is_let_go(tmp_path: Path, step: str) -> None:
     """No turn looks at the replays when the last has left."""
@@ -329,7 +326,7 @@ def test_who_leaves_is_let_go(tmp_path: Path, step: str) -> None:
         world.append()
     replay = world.open("[EPOCH:EPOCH]" if step == "ended" else "EPOCH").replay
     world.views.clear()
-    client = Client()
+    client = Thing()
     replay.owner, left = client, ref(client)
     if step == "asked":
         world.replays.request_slices()

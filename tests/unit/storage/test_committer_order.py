@@ -16,6 +16,7 @@ from artemis_py.storage.disk.disk import DiskError, NoSpaceError
 from artemis_py.storage.disk.group_commit import Commit, ThreadCommitter, Write, bytes_of, write_commit
 from tests.kit.disk import Fault, SimDisk
 from tests.kit.process import eventually
+from tests.kit.thing import Thing
 
 NO_ROOM_FOR_B = Fault(0, "No space left on device", verbs=("write",), names=("b",))
 
@@ -107,10 +108,6 @@ def test_a_new_file_counts_for_what_a_batch_has_to_write() -> None:
     assert bytes_of([Write(disk, "a", 0, b"data", sync=True, create_bytes=1000)]) == 1004
 
 
-class Client:
-    """Who waits for what the thread does."""
-
-
 @pytest.mark.parametrize("failure", [DiskError("no space"), ValueError("a mistake")])
 def test_a_failure_is_told(failure: Exception) -> None:
     """Also one that nobody expected: the broker stops with a message, and no sender waits for ever."""
@@ -128,7 +125,7 @@ def test_nothing_is_kept_of_what_is_done() -> None:
     """A part of a large body was kept with its reader, until the next one was read."""
     woken = threading.Event()
     committer = ThreadCommitter(woken.set)
-    client = Client()
+    client = Thing()
     left = ref(client)
     committer.later(partial(setattr, client, "is_served", True))
     assert woken.wait(120)

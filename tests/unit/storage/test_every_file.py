@@ -22,6 +22,7 @@ from artemis_py.storage.recovery.accept_journal import LossError
 from tests.kit.crash.damaged import published_by
 from tests.kit.crash.prepared import overwrite, records
 from tests.kit.disk import SimDisk
+from tests.kit.files import flip
 from tests.unit.storage.test_room_to_the_end import Life, Start, threads
 
 __all__ = ["threads"]
@@ -95,19 +96,13 @@ def _change_each(made: Path, first: int, step: int) -> int:
             continue
         for offset in range(first, (made / path).stat().st_size, step):
             mask = MASKS[offset % len(MASKS)]
-            start = _started(made, lambda root, path=path, at=(offset, mask): _flip(root / path, *at))  # type: ignore[misc]
+            start = _started(made, lambda root, path=path, at=(offset, mask): flip(root / path, *at))  # type: ignore[misc]
             where = f"{path} at byte {offset}, bits {mask:#x}: {start.report}"
             assert start.messages == whole.messages, where
             assert start.pages == whole.pages, where
             assert start.reserve_bytes == start.wanted_bytes, where
             count += 1
     return count
-
-
-def _flip(path: Path, offset: int, bits: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[offset] ^= bits
-    path.write_bytes(data)
 
 
 def test_a_byte_that_is_wrong_costs_no_message_at_a_start(made: Path, rng: random.Random) -> None:
@@ -122,7 +117,7 @@ def test_every_byte(made: Path) -> None:
 
 
 def test_a_reserve_with_something_in_it_is_a_reserve(made: Path) -> None:
-    start = _started(made, lambda root: _flip(root / "journal" / "reserve.room", 0, 1))
+    start = _started(made, lambda root: flip(root / "journal" / "reserve.room", 0, 1))
     assert start.reserve_bytes == start.wanted_bytes
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.storage.format.names import segment_name
-from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES, Record
+from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, RECORD_HEADER_BYTES
 from artemis_py.storage.format.scan import log_files, log_files_and_twins
 from artemis_py.storage.format.segment_index import Gathered, SegmentIndex
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
@@ -102,10 +102,6 @@ def _hit(disk: SimDisk, *numbers: int) -> None:
             flip(disk, segment_name(1), record.end - 1)
 
 
-def _zero(disk: SimDisk, name: str, found: list[Record]) -> None:
-    overwrite(disk, name, found[0].offset, bytes(found[-1].end - found[0].offset))
-
-
 def _costs(disk: SimDisk) -> list[int]:
     return [damage.lost for damage in recover(disk).damages if not damage.torn]
 
@@ -126,7 +122,7 @@ def test_damage_at_the_ends_of_two_batches_costs_one_record_each() -> None:
 def test_the_first_record_of_all_is_counted_when_it_is_lost_with_its_batch() -> None:
     disk = prepare(3, 1)
     batch, queue, *_ = records(disk, segment_name(1))
-    _zero(disk, segment_name(1), [batch, queue])
+    overwrite(disk, segment_name(1), batch.offset, bytes(queue.end - batch.offset))
     assert _costs(disk) == [1]
 
 
@@ -150,7 +146,7 @@ def test_a_thousand_lost_records_are_accepted_and_one_more_is_not(more: int) -> 
     disk = prepare(1 + LOST_RECORDS_MAX + more, 1, file_bytes=1 << 20)
     name = segment_name(1)
     lost = [one for one in records(disk, name) if b"number:" in one.payload][1 : 1 + LOST_RECORDS_MAX + more]
-    _zero(disk, name, lost)
+    overwrite(disk, name, lost[0].offset, bytes(lost[-1].end - lost[0].offset))
     if more:
         with pytest.raises(LossError, match="up to 1,001 records lost"):
             recover(disk)

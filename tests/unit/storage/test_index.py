@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from artemis_py.message import Account, Head, LargeBody, Message
 from artemis_py.storage.format.codec import Kept
 from artemis_py.storage.journal.index import Index, Segment
@@ -135,11 +133,11 @@ def test_one_of_very_many_queues_is_done_with_a_message_at_the_same_cost() -> No
     costs = []
     for count in (50, 5000):
         index, segment = _index(_kept(1, *range(1, count + 1)))
-        compared = Comparisons()
+        before = Compared.comparisons
         for queue_id in (count, count // 2, 2):
-            segment.live[1].queue_ids[:] = [compared.number(each) for each in segment.live[1].queue_ids]
+            segment.live[1].queue_ids[:] = [Compared(each) for each in segment.live[1].queue_ids]
             index.settle(queue_id, 1)
-        costs.append(compared.count)
+        costs.append(Compared.comparisons - before)
     assert costs[1] <= 3 * costs[0], costs
 
 
@@ -152,24 +150,17 @@ def test_queues_of_a_message_may_stand_in_any_order() -> None:
     assert kept.queue_ids == [3]
 
 
-@dataclass(eq=False)
-class Comparisons:
-    """Counts how often its numbers are compared."""
+class Compared(int):
+    """A number; counts how often one is compared."""
 
-    count: int = 0
+    comparisons = 0
 
-    def number(self, value: int) -> int:
-        counter = self
+    def __lt__(self, other: int) -> bool:
+        Compared.comparisons += 1
+        return int(self) < int(other)
 
-        class Compared(int):
-            def __lt__(self, other: int) -> bool:
-                counter.count += 1
-                return int(self) < int(other)
+    def __eq__(self, other: object) -> bool:
+        Compared.comparisons += 1
+        return isinstance(other, int) and int(self) == int(other)
 
-            def __eq__(self, other: object) -> bool:
-                counter.count += 1
-                return isinstance(other, int) and int(self) == int(other)
-
-            __hash__ = int.__hash__
-
-        return Compared(value)
+    __hash__ = int.__hash__

@@ -21,6 +21,7 @@ from artemis_py.storage.recovery.damage_report import loss_lines
 from artemis_py.storage.recovery.missing_files import GIVEN_UP_NAME, note_given_up, read_given_up
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, message
 from tests.kit.disk import PowerCut, SimDisk
+from tests.kit.files import contents
 from tests.unit.storage.test_room_to_the_end import Life, Start, threads, turn
 
 __all__ = ["threads"]
@@ -77,21 +78,12 @@ def opened(root: Path) -> JournalStore:
     return JournalStore(Life.config_of(root, retains=False), lambda: None, lambda: None, 64)
 
 
-def tree(root: Path) -> dict[str, bytes]:
-    """Every file but the journal's lock, and every directory."""
-    return {
-        str(path.relative_to(root)): b"" if path.is_dir() else path.read_bytes()
-        for path in root.rglob("*")
-        if path.name != "server.lock"
-    }
-
-
 def refused(root: Path) -> str:
     """What a start says that has to be refused, and has to change nothing."""
-    before = tree(root)
+    before = contents(root)
     with pytest.raises(LossError) as caught:
         opened(root)
-    assert tree(root) == before
+    assert contents(root) == before
     return "\n".join(loss_lines(caught.value.examined, str(root / "journal"), "broker.xml"))
 
 

@@ -27,7 +27,6 @@ from artemis_py.storage.format.records import (
     TYPE_AT,
     CodecError,
     FileHeader,
-    Record,
     encode_file_header,
     encode_record,
     inner_records,
@@ -59,17 +58,6 @@ def records(draw: st.DrawFn) -> bytes:
     return b"".join(parts) + bytes(draw(st.sampled_from([0, 5, 17, 100])))
 
 
-def outer(data: bytes) -> tuple[list[Record], int]:
-    """The records up to the first place where none is, and that place."""
-    stopped = [len(data)]
-
-    def stop(offset: int, _reason: str) -> int:
-        stopped[0] = offset
-        return -1
-
-    return list(read_records(data, 0, stop)), stopped[0]
-
-
 @given(records(), st.lists(DAMAGE, max_size=3))
 def test_places_are_those_of_records(data: bytes, damages: list[tuple[int, int]]) -> None:
     damaged = bytearray(data)
@@ -77,7 +65,8 @@ def test_places_are_those_of_records(data: bytes, damages: list[tuple[int, int]]
         if place < len(damaged):
             damaged[place] ^= bits
     data = bytes(damaged)
-    found, stopped = outer(data)
+    stopped: list[int] = []
+    found = list(read_records(data, 0, lambda offset, _: stopped.append(offset) or -1))
     expected: list[int] = []
     groups: list[tuple[int, int, int]] = []
     for record in found:
@@ -89,7 +78,7 @@ def test_places_are_those_of_records(data: bytes, damages: list[tuple[int, int]]
             groups.append((first, len(expected), record.lsn))
     places: list[int] = []
     of_groups: list[tuple[int, int, int]] = []
-    assert whole_places(data, 0, places, of_groups) == stopped
+    assert whole_places(data, 0, places, of_groups) == [*stopped, len(data)][0]
     assert places == expected
     assert of_groups == groups
 
