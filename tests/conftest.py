@@ -229,6 +229,12 @@ def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
     return random.Random(f"{seed}:{request.node.nodeid}")
 
 
+@pytest.fixture
+def place(request: pytest.FixtureRequest) -> str:
+    """An address that no other test uses."""
+    return "for." + "".join(letter if letter.isalnum() else "." for letter in request.node.name)
+
+
 def _tool_or_skip(name: str) -> str:
     path = find_tool(name)
     if path is None:

@@ -45,9 +45,3 @@ def start_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     """Starts brokers of configurations given as text; all are ended with the test."""
     with ExitStack() as stack:
         yield lambda text: stack.enter_context(running(text, tmp_path_factory.mktemp("broker")))
-
-
-@pytest.fixture
-def place(request: pytest.FixtureRequest) -> str:
-    """An address that no other test uses."""
-    return "e2e." + "".join(letter if letter.isalnum() else "." for letter in request.node.name)

@@ -409,10 +409,8 @@ def test_no_kill_loses_or_doubles_a_message(
                 place.running.kill()
             for place in places:
                 again.append(place.start())
-    both.near.running.eventually(
-        "all forwarded", lambda: both.near.running.metric("artemis_message_count", queue="orders"), lambda n: n == 0
-    )
-    count = int(both.far.running.metric("artemis_message_count", queue="incoming"))
+    both.near.running.eventually("all forwarded", lambda: both.near.running.count("orders"), lambda n: n == 0)
+    count = both.far.running.count("incoming")
     got = Counter(map(int, both.far.take(count, "incoming")))
     assert not set(promised) - set(got), "lost"
     assert not set(got) - set(asked), "invented"

@@ -13,6 +13,7 @@ from artemis_py.storage.disk.disk import FileDisk
 from artemis_py.storage.recovery.missing_files import read_given_up
 from tests.e2e.test_large_messages import PERSISTENT, configured
 from tests.kit.client import connected
+from tests.kit.files import contents
 from tests.kit.forks import run_text
 from tests.kit.process import WAIT_S, started
 
@@ -27,12 +28,6 @@ SETTINGS = """\
 """
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    """All files below a folder but locks."""
-    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "server.lock")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
 def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
     """Of a broker with large bodies and with pages."""
     file = configured(tmp_path, settings=SETTINGS)
@@ -45,7 +40,7 @@ def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
         assert broker.stop() == 0
     large, paging, journal = tmp_path / "large", tmp_path / "paging", tmp_path / "journal"
     away = {folder: tmp_path / f"{folder.name}-away" for folder in (large, paging)}
-    before = files_of(journal)
+    before = contents(journal)
     for folder, elsewhere in away.items():
         folder.rename(elsewhere)
     paging.mkdir()  # where it is mounted, when it is
@@ -62,7 +57,7 @@ def test_directories_that_are_not_mounted_cost_nothing(tmp_path: Path) -> None:
     assert "--accept-loss" in refused.stderr
     assert not large.exists()
     assert not list(paging.iterdir())
-    assert files_of(journal) == before
+    assert contents(journal) == before
     verified = run_text(
         ["journal", "verify", str(journal), "--large", str(large), "--paging", str(paging)], timeout=WAIT_S
     )

@@ -252,8 +252,6 @@ def test_without_even_the_reserve_it_ends_and_says_what_to_do(disk: Path) -> Non
         assert advice.startswith("free space on that file system and start the broker again")
     (disk / FILLER).unlink()
     with on_disk(disk) as broker:
-        broker.eventually(
-            "messages", lambda: broker.metric("artemis_message_count", queue="a"), lambda seen: seen >= confirmed
-        )
+        broker.eventually("messages", lambda: broker.count("a"), lambda seen: seen >= confirmed)
         assert take(broker.port, "a", confirmed) == [str(number) for number in range(confirmed)]
         assert broker.stop() == 0, broker.said

@@ -12,6 +12,7 @@ import pytest
 from artemis_py.storage.format.scan import log_files
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import Closed, connected
+from tests.kit.files import flip
 from tests.kit.forks import run_text
 from tests.kit.process import BOTH, WAIT_S, started
 
@@ -120,10 +121,9 @@ def test_damage_in_the_middle_is_told_and_the_rest_lives(tmp_path: Path) -> None
                 client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"body-%d" % number)
         assert broker.stop() == 0
     path = log_files([tmp_path / "journal"])[0].path
-    data = bytearray(path.read_bytes())
-    place = data.index(b"body-2")
-    data[place] ^= 1
-    path.write_bytes(data)
+    place = path.read_bytes().index(b"body-2")
+    flip(path, place)
+    data = path.read_bytes()
     verified = run_text(["journal", "verify", str(tmp_path / "journal")])
     assert verified.returncode == 1
     with started(file) as broker:

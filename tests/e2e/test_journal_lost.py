@@ -9,6 +9,7 @@ import pytest
 from artemis_py.storage.format.scan import log_files
 from tests.e2e.small_files import configured
 from tests.kit.client import connected
+from tests.kit.files import flip
 from tests.kit.forks import run_text
 from tests.kit.process import BOTH, WAIT_S, started
 
@@ -72,9 +73,7 @@ def test_a_damaged_queue_record_costs_nothing(tmp_path: Path) -> None:
     """All of the messages of a queue were thrown away, because one bit of the record with its name was wrong."""
     file = filled(tmp_path)
     path = log_files([tmp_path / "journal"])[0].path
-    data = bytearray(path.read_bytes())
-    data[data.index(b'"name":"q","address"')] ^= 1
-    path.write_bytes(data)
+    flip(path, b'"name":"q","address"')
     with started(file) as broker:
         assert "restored from the copy of bindings: queue q" in broker.said
         assert "DAMAGE in 1 place of 1 journal file: at most 1 record lost" in broker.said

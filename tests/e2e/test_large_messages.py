@@ -19,6 +19,7 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.scan import log_files
 from tests.e2e import small_files
 from tests.kit.client import READ_BYTES, Closed, StompSocket, connected, frame
+from tests.kit.files import flip
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, STOMP, WAIT_S, BrokerProcess, retained, started
 
@@ -277,9 +278,7 @@ def test_damage_in_a_page_costs_no_other_body(tmp_path: Path) -> None:
                 client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, body)
         broker.kill()
     (page,) = (tmp_path / "paging").glob("*.page")
-    content = bytearray(page.read_bytes())
-    content[content.index(b"destination")] ^= 1
-    page.write_bytes(content)
+    flip(page, b"destination")
     with started(file) as broker:
         with connected(broker.port) as client:
             client.subscribe("/queue/q")

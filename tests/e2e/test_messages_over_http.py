@@ -96,10 +96,6 @@ def take(broker: BrokerProcess, path: str = "/messages/orders/take") -> dict[str
     return dict(reply.json)
 
 
-def depth(broker: BrokerProcess, queue: str = "orders") -> int:
-    return int(broker.metric("artemis_message_count", queue=queue))
-
-
 _configuration = partial(
     configuration,
     {"stomp": STOMP, "http": HTTP_WITH_LIMITS},
@@ -154,7 +150,7 @@ def test_a_binary_event_is_taken_once(web: BrokerProcess) -> None:
     for _ in range(3):
         publish(web, b"{}", Content_Type="application/json", **event)
     publish(web, b"{}", Content_Type="application/json", **{**event, "ce_source": "/other"})
-    assert depth(web) == 2
+    assert web.count("orders") == 2
     headers, _ = stomp_message(web)
     assert {name: value for name, value in headers.items() if name.startswith("ce-")} == {
         "ce-specversion": "1.0", "ce-id": "41", "ce-source": "/shop", "ce-type": "order.created",
@@ -166,7 +162,7 @@ def test_an_idempotency_key_is_a_duplicate_id(web: BrokerProcess) -> None:
         publish(web, b"x", Idempotency_Key='"key-1"')
     for _ in range(2):
         publish(web, b"x", "/messages/orders?duplicate-id=key-2")
-    assert depth(web) == 2
+    assert web.count("orders") == 2
 
 
 def test_a_structured_event_is_kept_as_it_is(web: BrokerProcess) -> None:
@@ -175,7 +171,7 @@ def test_a_structured_event_is_kept_as_it_is(web: BrokerProcess) -> None:
     ).encode()
     for _ in range(2):
         publish(web, body, Content_Type="application/cloudevents+json; charset=utf-8")
-    assert depth(web) == 1
+    assert web.count("orders") == 1
     headers, got = stomp_message(web)
     assert got == body
     assert (headers["ce-id"], headers["ce-type"], headers["ce-n"], headers["ce-yes"]) == ("9", "t", "5", "true")
@@ -228,7 +224,7 @@ def test_a_routing_type_makes_a_queue(web: BrokerProcess) -> None:
 def test_what_makes_no_sense_is_refused(unmoved: BrokerProcess, path: str, headers: dict[str, str], said: str) -> None:
     reply = unmoved.ask("POST", f"/messages/orders{path}", b"x", **headers)
     assert (reply.status, said in reply.error) == (400, True), reply.body
-    assert depth(unmoved) == 0
+    assert unmoved.count("orders") == 0
 
 
 def test_a_full_address_answers_at_once(web: BrokerProcess) -> None:
@@ -264,7 +260,7 @@ def test_what_is_nowhere_is_not_answered_with_2xx(
     unmoved: BrokerProcess, name: str, status: int, said: str, body: bytes, persistent: str
 ) -> None:
     """Whatever has lost it: a policy, a ring, a filter; also behind a divert."""
-    while name == "dropping" and depth(unmoved, name) < 1:
+    while name == "dropping" and unmoved.count(name) < 1:
         publish(unmoved, b"first", f"/messages/{name}")
     reply = unmoved.ask("POST", f"/messages/{name}?persistent={persistent}", body)
     assert (reply.status, json.loads(reply.body)["routed"]) == (status, False), reply.body
@@ -281,7 +277,7 @@ def test_an_answer_counts_the_queues_that_have_the_message(web: BrokerProcess) -
         assert (found["queues"], found["dropped"], found["routed"]) == (queues, dropped, True), name
     assert publish(web, b"newer", "/messages/ring").json["queues"] == 1
     assert take(web, "/messages/ring/take")["body"] == "newer"
-    assert (depth(web, "both.all"), depth(web, "both.ring"), depth(web, "orders")) == (1, 0, 2)
+    assert (web.count("both.all"), web.count("both.ring"), web.count("orders")) == (1, 0, 2)
 
 
 def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: BrokerProcess) -> None:
@@ -292,7 +288,7 @@ def test_a_copy_that_gets_lost_changes_nothing_for_its_original(web: BrokerProce
         assert (found["routed"], found["queues"], found["dropped"]) == (True, 1, dropped), name
     found = publish(web, b"x", "/messages/doubled?duplicate-id=1").json
     assert (found["routed"], found["queues"], found["duplicate"], found["messageID"] > 0) == (True, 1, False, True)
-    assert (depth(web, "large"), depth(web, "doubled"), depth(web, "ring")) == (1, 2, 1)
+    assert (web.count("large"), web.count("doubled"), web.count("ring")) == (1, 2, 1)
 
 
 def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: BrokerProcess) -> None:
@@ -304,7 +300,7 @@ def test_a_message_of_low_priority_does_not_enter_a_full_ring(web: BrokerProcess
 def test_without_a_route_it_may_be_at_the_dead_letter_address(web: BrokerProcess) -> None:
     found = publish(web, b"x", "/messages/kept").json
     assert (found["routed"], found["queues"]) == (False, 1)
-    assert depth(web, "DLQ.kept") == 1
+    assert web.count("DLQ.kept") == 1
 
 
 def test_what_was_not_kept_may_be_published_again_under_its_id(web: BrokerProcess) -> None:
@@ -320,7 +316,7 @@ def test_what_was_not_kept_may_be_published_again_under_its_id(web: BrokerProces
     assert publish(web, b"x", "/messages/red?header=colour:red", Idempotency_Key="1").json["queues"] == 1
     found = publish(web, b"x", "/messages/red?header=colour:red", Idempotency_Key="1").json
     assert (found["duplicate"], found["queues"]) == (True, 0)
-    assert depth(web, "red") == 1
+    assert web.count("red") == 1
 
 
 def test_a_batch_of_events_is_refused(unmoved: BrokerProcess) -> None:
@@ -399,10 +395,10 @@ def test_a_message_is_taken_and_acknowledged(web: BrokerProcess) -> None:
     assert (reply.status, reply.body, reply.headers["Content-Type"]) == (200, b"one", "text/plain")
     assert (reply.headers["Artemis-Queue"], reply.headers["Artemis-Colour"]) == ("orders", "red")
     assert web.ask("POST", "/messages/orders/take").status == 204
-    assert depth(web) == 1
+    assert web.count("orders") == 1
     place = f"/messages/orders/{reply.headers['Artemis-Receipt']}"
     assert web.ask("DELETE", place).status == 204
-    assert depth(web) == 0
+    assert web.count("orders") == 0
     again = web.ask("DELETE", place)
     assert (again.status, "with this receipt" in again.error) == (404, True)
 
@@ -432,7 +428,7 @@ def test_a_request_waits_for_a_message(web: BrokerProcess) -> None:
     publish(web, b"now")
     thread.join(WAIT_S)
     assert (found[0].body, found[0].headers["Artemis-Receipt"]) == (b"now", None)
-    assert depth(web) == 0
+    assert web.count("orders") == 0
     web.await_metric(0, "artemis_consumer_count", queue="orders")
 
 
@@ -476,7 +472,7 @@ def test_bytes_are_base64_in_json(web: BrokerProcess) -> None:
 def test_a_queue_that_settles_at_once(web: BrokerProcess) -> None:
     publish(web, b"gone", "/messages/once")
     assert take(web, "/messages/once/take")["body"] == "gone"
-    assert depth(web, "once") == 0
+    assert web.count("once") == 0
 
 
 @pytest.mark.parametrize(
@@ -509,7 +505,7 @@ def test_a_look_takes_nothing(web: BrokerProcess) -> None:
     advice = web.ask("GET", "/messages/orders").error
     assert "POST /messages/orders/take, or look at the queue with GET /api/queues/orders/messages" in advice
     assert web.metric("artemis_delivering_message_count", queue="orders") == 0
-    assert depth(web) == 1
+    assert web.count("orders") == 1
 
 
 def test_the_form_of_another_page_does_nothing(web: BrokerProcess) -> None:
@@ -526,7 +522,7 @@ def test_the_form_of_another_page_does_nothing(web: BrokerProcess) -> None:
     for path, type, origin, login in itertools.product(changes, types, origins, logins):
         reply = web.ask("POST", path, b'{"type": "list"}', Origin=origin, Content_Type=type, **login)
         assert reply.status == 403, (path, type, origin)
-    assert depth(web) == 1
+    assert web.count("orders") == 1
     assert web.ask("DELETE", f"/messages/orders/{taken['receipt']}").status == 204
 
 
@@ -600,7 +596,7 @@ def test_debezium_retries_without_doubles(web: BrokerProcess) -> None:
     """The sink sends again what was not answered; the offset moves on after a 2xx."""
     for _ in range(5):
         publish(web, DEBEZIUM_EVENT, Content_Type="application/cloudevents+json")
-    assert depth(web) == 1
+    assert web.count("orders") == 1
 
 
 # ---- permissions -----------------------------------------------------------------------------------
@@ -646,7 +642,7 @@ def test_persistent_is_what_a_restart_finds(tmp_path: Path) -> None:
             assert (found["duplicate"], found["persistent"]) == (is_repeated, not is_repeated)
         broker.kill()
     with started(file) as broker:
-        assert {name: depth(broker, name) for name in queues} == queues
+        assert {name: broker.count(name) for name in queues} == queues
 
 
 def test_without_a_journal_no_message_is_persistent(web: BrokerProcess) -> None:
@@ -682,11 +678,11 @@ def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
         sender.join(WAIT_S)
         unfinished.close()
     with started(file) as broker:
-        count = depth(broker)
+        count = broker.count("orders")
         assert len(confirmed) <= count <= len(confirmed) + 1
         with connected(broker.port) as client:
             client.subscribe("/queue/orders", ack="auto")
             found = [client.message().body for _ in range(count)]
         assert [b"%d" % number for number in confirmed] == found[: len(confirmed)]
         assert broker.ask("POST", "/messages/small/take").body == large
-        assert depth(broker, "blocking") == 0
+        assert broker.count("blocking") == 0

@@ -30,7 +30,7 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
             count = int(
                 broker.eventually(
                     "some more",
-                    lambda: broker.metric("artemis_message_count", queue="q"),
+                    lambda: broker.count("q"),
                     lambda seen: seen >= enough,  # noqa: B023
                 )
             )

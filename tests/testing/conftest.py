@@ -8,12 +8,9 @@ import pytest
 
 from artemis_py.testing import ArtemisBroker
 from tests.kit.client import StompSocket, connected
+from tests.kit.process import for_each_test
 
-
-@pytest.fixture
-def broker() -> Iterator[ArtemisBroker]:
-    with ArtemisBroker(timeout_s=10) as running:
-        yield running
+broker = for_each_test(lambda _: ArtemisBroker(timeout_s=10))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from tests.kit.secured import USERS, secured_broker
 pytestmark = pytest.mark.e2e
 
 
-def file_of(user: User) -> Path:
-    return user.folder / "config" / "artemis-py" / "contexts.toml"
+FILE = Path("config", "artemis-py", "contexts.toml")
+"""Below the folder of a user."""
 
 
 def test_contexts_are_kept(alone: User) -> None:
@@ -40,8 +40,8 @@ def test_contexts_are_kept(alone: User) -> None:
     ]
     assert alone.printed("context", "remove", "test.2") == "removed test.2\n"
     assert "no context is in use" in alone.refused("context", "show")
-    assert stat.S_IMODE(file_of(alone).stat().st_mode) == 0o600
-    assert stat.S_IMODE(file_of(alone).parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((alone.folder / FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((alone.folder / FILE).parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_no_context(alone: User, words: tuple[str, ...], said: str) -> N
     found = alone.refused("context", *words)
     assert said in found
     assert "secret" not in found
-    assert not file_of(alone).exists()
+    assert not (alone.folder / FILE).exists()
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_what_is_no_context(alone: User, words: tuple[str, ...], said: str) -> N
     ],
 )  # fmt: skip
 def test_a_file_that_makes_no_sense(alone: User, text: str, said: str) -> None:
-    file_of(alone).parent.mkdir(parents=True)
-    file_of(alone).write_text(text)
+    (alone.folder / FILE).parent.mkdir(parents=True)
+    (alone.folder / FILE).write_text(text)
     found = alone.refused("queue", "ls")
     assert said in found
     assert "hunter2" not in found
@@ -143,7 +143,7 @@ def test_a_login_goes_only_where_it_belongs(alone: User) -> None:
         assert "jobs" in alone.printed("queue", "ls")
         assert alone.printed("send", "jobs", "x") == "sent 1 message to jobs: it is on queue jobs\n"
         assert USERS["ann"] not in alone.printed("context", "show")
-        assert USERS["ann"] not in file_of(alone).read_text()
+        assert USERS["ann"] not in (alone.folder / FILE).read_text()
         said = alone.refused("queue", "ls", "--url", url)  # a URL from elsewhere gets no password
         assert "no user given" in said
         assert "the broker refuses user 'bob'" in alone.refused("queue", "ls", "--user", "bob")

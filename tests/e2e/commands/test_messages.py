@@ -101,7 +101,7 @@ def test_ctrl_c_ends_it_and_loses_nothing(user: User) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"one\n"
         assert user.broker is not None
-        user.broker.await_metric(0, "artemis_message_count", queue="orders")
+        user.broker.await_count("orders", 0)
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_S) == 130
         assert process.stderr is not None

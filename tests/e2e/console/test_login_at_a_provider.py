@@ -16,7 +16,7 @@ from tests.kit import http
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
 from tests.kit.ports import free_port
-from tests.kit.process import HTTP, LOOPBACK, BrokerProcess, eventually
+from tests.kit.process import HTTP, LOOPBACK, BrokerProcess, eventually, for_each_test
 from tests.kit.secured import USERS, basic, secured_broker
 
 pytest.importorskip("jwt", reason="PyJWT is not installed (extra jwt)")
@@ -38,10 +38,7 @@ def authentication(issuer: str, **more: str) -> str:
     )
 
 
-@pytest.fixture
-def there() -> Iterator[Provider]:
-    with provider() as one:
-        yield one
+there = for_each_test(lambda _: provider())
 
 
 @pytest.fixture

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
-import pytest
+from tests.e2e.management.told import ADDRESSES, operated
+from tests.kit.process import configuration, for_each_test
 
-from tests.e2e.management.told import ADDRESSES, Told, operated
-from tests.kit.process import configuration
-
-
-@pytest.fixture
-def told(tmp_path: Path) -> Iterator[Told]:
-    """A broker of its own."""
-    with operated(configuration(addresses=ADDRESSES), tmp_path) as told:
-        yield told
+told = for_each_test(partial(operated, configuration(addresses=ADDRESSES)))
+"""A broker of its own."""

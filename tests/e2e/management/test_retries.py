@@ -4,13 +4,12 @@ why. The same for moves to targets that keep nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from tests.e2e.management.told import Told, operated
-from tests.kit.process import configuration
+from tests.kit.process import configuration, for_each_test
 
 pytestmark = pytest.mark.e2e
 
@@ -38,11 +37,8 @@ SETTINGS = """
 """
 
 
-@pytest.fixture
-def told(tmp_path: Path) -> Iterator[Told]:
-    """A broker of its own, on which a message that is refused once is dead."""
-    with operated(configuration(addresses=ADDRESSES, settings=SETTINGS), tmp_path) as told:
-        yield told
+told = for_each_test(partial(operated, configuration(addresses=ADDRESSES, settings=SETTINGS)))
+"""A broker on which a message that is refused once is dead."""
 
 
 def send(told: Told, destination: str, body: bytes = b"x", **headers: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote as escaped
@@ -11,7 +10,7 @@ import pytest
 
 from tests.e2e.management.told import as_user
 from tests.kit.client import StompSocket
-from tests.kit.process import BrokerProcess
+from tests.kit.process import BrokerProcess, for_each_test
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -20,11 +19,8 @@ pytestmark = pytest.mark.e2e
 SECRET = "open sesame"
 
 
-@pytest.fixture
-def secured(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """A broker where users log in."""
-    with secured_broker(tmp_path) as broker:
-        yield broker
+secured = for_each_test(secured_broker)
+"""A broker where users log in."""
 
 
 def users_of(broker: BrokerProcess) -> dict[str, dict[str, Any]]:
