@@ -20,6 +20,7 @@ from tests.kit.process import BrokerProcess
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.spark.live import LiveBroker
     from tests.spark.logs import Logs
     from tests.spark.streams import Streams
     from tests.spark.traffic import SimulatedTraffic
@@ -183,6 +184,9 @@ def sink_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProc
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest) -> str:
-    """An address that no other test uses."""
-    return "spark." + "".join(letter if letter.isalnum() else "." for letter in request.node.name)
+def broker(shared: LiveBroker) -> LiveBroker:
+    """The one of the module, with empty queues."""
+    from tests.spark.queue_jobs import empty
+
+    empty(shared)
+    return shared

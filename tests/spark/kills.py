@@ -65,11 +65,11 @@ def children(pid: int) -> dict[int, str]:
     return found
 
 
-def java_below(pid: int) -> list[int]:
-    """The JVM of an application, if there is one. What it forks has the same command line for a moment, and comes
-    behind it.
+def below(pid: int, word: str) -> list[int]:
+    """The processes below this one with a word in their command line. What a JVM forks has the same for a moment, and
+    comes behind it.
     """
-    return [one for one, line in children(pid).items() if JAVA in line][:1]
+    return [one for one, line in children(pid).items() if word in line]
 
 
 @contextmanager
@@ -123,9 +123,9 @@ class Application:
         """SIGKILL to the ``jvm`` alone, or to a ``worker``: one Python that plans or reads. To all of it, if there is
         none. A worker is missed by nobody but the JVM.
         """
-        below = children(self.process.pid).items()
-        pythons = [one for one, line in below if "pyspark" in line and JAVA not in line]
-        found = {"jvm": java_below(self.process.pid), "worker": pythons}.get(kind)
+        jvm = below(self.process.pid, JAVA)[:1]
+        pythons = [one for one, line in children(self.process.pid).items() if "pyspark" in line and JAVA not in line]
+        found = {"jvm": jvm, "worker": pythons}.get(kind)
         if found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(random.choice(found), signal.SIGKILL)
@@ -270,7 +270,7 @@ class KillRun:
             both.sent |= side.served.ledger.sent
             both.aborted |= side.served.ledger.aborted
         process = self.sides[0].live.process
-        count = int(process.metric("artemis_message_count", queue=COPIES))
+        count = process.count(COPIES)
         rows = []
         with connected(process.port) as client:
             client.subscribe(f"/queue/{COPIES}", ack="auto")

@@ -63,11 +63,6 @@ def source(broker: LiveBroker, queue: str, stomp_port: int | None = None, **opti
     return {name: str(value) for name, value in given.items()}
 
 
-def count(broker: LiveBroker, queue: str) -> int:
-    """How many messages are on a queue."""
-    return int(broker.process.metric("artemis_message_count", queue=queue))
-
-
 def held(broker: LiveBroker, queue: str) -> int:
     """How many of them consumers hold."""
     return int(broker.process.metric("artemis_delivering_message_count", queue=queue))

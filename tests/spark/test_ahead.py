@@ -18,6 +18,7 @@ from artemis_py.errors import PipelineError
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.stream.reader import LAG, bytes_behind
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
+from tests.kit.files import flip
 from tests.kit.set_clock import SettableClock
 from tests.spark.live import live_broker, send_many
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog
@@ -143,9 +144,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     log.close()
     query = Query(journal=str(tmp_path), broker="b", subscribe="orders", startingOffsets=f'{{"b": {seen}}}')
     assert query.trigger() is None
-    data = bytearray(path.read_bytes())
-    data[data.index(b"bills")] ^= 255
-    path.write_bytes(data)
+    flip(path, b"bills", 255)
     with pytest.raises(PipelineError, match="DAMAGED"):
         Query(journal=str(tmp_path), broker="b", subscribe="orders", startingOffsets=f'{{"b": {seen}}}').trigger()
 

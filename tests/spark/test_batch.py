@@ -18,6 +18,7 @@ from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.storage.format import codec, records
+from tests.kit.files import flip
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
 from tests.spark.readers import rows_in, rows_of, rows_read
 
@@ -264,10 +265,7 @@ def two_segments(folder: Path) -> Path:
 
 
 def test_damage_is_an_error_or_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    path = two_segments(tmp_path)
-    data = bytearray(path.read_bytes())
-    data[data.index(b"destination") + 3] ^= 1
-    path.write_bytes(data)
+    flip(two_segments(tmp_path), b"destination")
     said = r"segment 1 at byte \d+: DAMAGED: a record with a wrong checksum.*failOnDataLoss"
     with pytest.raises(Exception, match=said):  # as a task says it
         load(spark, tmp_path).count()

@@ -169,9 +169,7 @@ def test_consuming_a_queue(reader: Reader, tmp_path: Path) -> None:
     [stream] = blocks("docs/pipeline.md", "### Consume a queue", "python")
     reader.send("jobs", 0, 3)
     query = reader.run(stream)["query"]
-    eventually(
-        "gone", lambda: reader.broker.metric("artemis_message_count", queue="jobs"), lambda left: not left, WAIT_S
-    )
+    eventually("gone", lambda: reader.broker.count("jobs"), lambda left: not left, WAIT_S)
     rows = reader.spark.read.parquet(str(tmp_path / "jobs")).orderBy("offset").collect()
     assert [bytes(row.value) for row in rows] == [b"0", b"1", b"2"]
     await_progress(query)

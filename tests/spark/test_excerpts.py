@@ -31,6 +31,7 @@ from artemis_py.storage.format.segment_index import decode_index, index_name
 from artemis_py.storage.retention import survey as surveys
 from artemis_py.storage.retention.retention import RetentionSettings
 from artemis_py.storage.retention.survey import spans
+from tests.kit.files import flip
 from tests.kit.journal_story import Story
 from tests.spark.made_log import START_MS, MadeLog, survey
 from tests.spark.readers import Row, rows_of
@@ -271,10 +272,7 @@ def test_the_places_of_another_segment_are_not_believed(tmp_path: Path) -> None:
 def test_damage_in_what_is_wanted_is_told(tmp_path: Path) -> None:
     folder = ten_addresses(tmp_path / "log")
     survey(folder)
-    path = sorted(folder.glob("*.log"))[1]
-    data = bytearray(path.read_bytes())
-    data[data.index(b"orders.3")] ^= 1
-    path.write_bytes(data)
+    flip(sorted(folder.glob("*.log"))[1], b"orders.3")
     with pytest.raises(Exception, match=r"segment 2 at byte .*: DAMAGED"):
         rows(folder, EqualTo(("address",), "orders.3"))
     kept = rows(folder, EqualTo(("address",), "orders.3"), failOnDataLoss="false")

@@ -24,7 +24,7 @@ from tests.kit.process import BOTH, LOOPBACK, eventually, for_each_test, retaine
 from tests.spark.live import ADDRESSES, live_broker, send_many
 from tests.spark.pipeline_clients import Receipted, Served
 from tests.spark.pipeline_ledger import delivered
-from tests.spark.queue_jobs import SETTINGS, count, source
+from tests.spark.queue_jobs import SETTINGS, source
 from tests.spark.readers import Query, numbers_of, rows_of, rows_read
 from tests.spark.streams import WAIT_S, Sink, Streams
 
@@ -225,4 +225,4 @@ def test_a_stream_through_fail_overs_and_fail_backs(
         assert query.isActive
         assert served.trouble + ledger.problems(delivered(rows_read(log))) == []
         if kind == "queue":
-            eventually("an empty queue", lambda: count(live, "orders"), operator.not_, WAIT_S)
+            eventually("an empty queue", lambda: live.process.count("orders"), operator.not_, WAIT_S)

@@ -28,7 +28,7 @@ from artemis_py.spark.jobs.delta import DeltaPlace
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, configuration, eventually, for_the_module, running
 from tests.spark.brokers import drained, url_of
-from tests.spark.kills import java_below
+from tests.spark.kills import JAVA, below
 from tests.spark.live import send_many
 from tests.spark.object_store import object_store
 from tests.spark.readers import rows_read
@@ -383,7 +383,7 @@ def test_an_archive_that_goes_on_ends_with_its_spark(story: Story, tmp_path: Pat
         try:
             shown = tmp_path / "archive" / "messages"
             eventually("a step", lambda: process.poll() is not None or shown.exists(), bool, WAIT_S)
-            os.kill(java_below(process.pid)[0], signal.SIGKILL)
+            os.kill(below(process.pid, JAVA)[0], signal.SIGKILL)
             with connected(story.broker.port) as client:
                 send_many(client, "offers", 0, 5)
             out, err = process.communicate(timeout=WAIT_S)

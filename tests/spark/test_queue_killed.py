@@ -21,10 +21,10 @@ import pytest
 
 from tests.kit.process import eventually
 from tests.spark.drivers import numbered_query, query
-from tests.spark.kills import children, java_below, started
+from tests.spark.kills import JAVA, below, started
 from tests.spark.live import LiveBroker, send_many
 from tests.spark.proxies import HoldingProxy, numbers
-from tests.spark.queue_jobs import attempts, count, held, queue_broker, source, taken
+from tests.spark.queue_jobs import attempts, held, queue_broker, source, taken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,7 +89,9 @@ class Running:
 
     def await_rows(self) -> None:
         """Wait until every message is a row and gone; each is there once."""
-        eventually("nothing is left", lambda: count(self.broker, self.options["queue"]), lambda left: left == 0, WAIT_S)
+        eventually(
+            "nothing is left", lambda: self.broker.process.count(self.options["queue"]), lambda left: left == 0, WAIT_S
+        )
         assert self.rows() == self.sent
 
 
@@ -103,11 +105,6 @@ def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
             one.stop()
 
 
-def planners_below(pid: int) -> set[int]:
-    """The processes that plan the queries of an application."""
-    return {one for one, line in children(pid).items() if PLANNER in line}
-
-
 @pytest.mark.takes_turns("what is killed under a queue")
 def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
@@ -115,10 +112,10 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     with running.application() as process:
         running.await_held()
         broker = running.broker
-        assert (count(broker, "jobs"), held(broker, "jobs")) == (MANY - BATCH, BATCH), "the first batch is done"
-        os.kill(java_below(process.pid)[0], signal.SIGKILL)
+        assert (broker.process.count("jobs"), held(broker, "jobs")) == (MANY - BATCH, BATCH), "the first batch is done"
+        os.kill(below(process.pid, JAVA)[0], signal.SIGKILL)
         eventually("what it held is back", lambda: held(broker, "jobs"), lambda seen: seen == 0, WAIT_S)
-        assert count(broker, "jobs") == MANY - BATCH
+        assert broker.process.count("jobs") == MANY - BATCH
         assert not attempts(broker, "jobs"), "what plans the query has left in good order"
     (running.folder / "hold").unlink()
     running.send(MANY)
@@ -130,10 +127,10 @@ def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
 def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
-    before = planners_below(os.getpid())
+    before = below(os.getpid(), PLANNER)
     first = running.start()
     running.await_held()
-    [planner] = planners_below(os.getpid()) - before
+    [planner] = {*below(os.getpid(), PLANNER)} - {*before}
     assert first.exception() is None, "nothing else has ended it, in good order"
     assert held(running.broker, "jobs") == BATCH
     os.kill(planner, signal.SIGKILL)
@@ -143,7 +140,7 @@ def test_a_planner_that_is_killed_in_a_batch(running: Running) -> None:
     (running.folder / "hold").unlink()
     eventually("the query ends", lambda: first.isActive, lambda active: not active, WAIT_S)
     assert first.exception() is not None
-    assert count(running.broker, "jobs") == MANY - BATCH
+    assert running.broker.process.count("jobs") == MANY - BATCH
     running.take_the_rest()
     running.await_rows()
 
@@ -183,12 +180,12 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     for _ in range(12):
         running.send(1000)
         with running.application() as process:
-            eventually("it plans", partial(planners_below, process.pid), bool, WAIT_S)
+            eventually("it plans", partial(below, process.pid, PLANNER), bool, WAIT_S)
             for _ in range(rng.randrange(4)):
                 time.sleep(rng.uniform(0.05, 2))  # any moment of its work, whatever it does then
                 running.broker.start_again()
             time.sleep(rng.uniform(0, 4))  # any moment, as above
-            those = rng.choice([{*java_below(process.pid)}, planners_below(process.pid), {process.pid}])
+            those = rng.choice([below(process.pid, JAVA)[:1], below(process.pid, PLANNER), [process.pid]])
             for one in those:
                 os.kill(one, signal.SIGKILL)
             time.sleep(rng.uniform(0, 2))  # how long nobody reads
@@ -224,12 +221,12 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
             assert runs(folder) == [(0, sent[:BATCH])], "its output is there"
             assert (bool(proxy.acks), (folder / NOTED).exists()) == (noted, noted)
             proxy.hold()
-            planners = planners_below(process.pid)
-            os.kill(java_below(process.pid)[0], signal.SIGKILL)
-            eventually("nobody waits", lambda: planners_below(1) & planners, lambda seen: not seen, WAIT_S)
+            planners = below(process.pid, PLANNER)
+            os.kill(below(process.pid, JAVA)[0], signal.SIGKILL)
+            eventually("nobody waits", lambda: {*below(1, PLANNER)} & {*planners}, lambda seen: not seen, WAIT_S)
         (running.folder / "hold").unlink()
         assert proxy.acks == ([sorted(proxy.deliveries)] if noted else [])
-        assert count(broker, "leased") == BATCH
+        assert broker.process.count("leased") == BATCH
         # When the leases end another consumer gets the messages of the batch, and gives them back.
         with broker.client() as client:
             messages = taken(client, "leased", len(sent), acks=False, **{"consumer-priority": "9"})
@@ -244,7 +241,7 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
     running.send(MANY)
     running.options["stompUrl"] = f"tcp://127.0.0.1:{broker.process.port}"
     running.take_the_rest(numbered_query)
-    assert count(broker, "leased") == 0
+    assert broker.process.count("leased") == 0
     batches = [(number, sent[begin : begin + BATCH]) for number, begin in enumerate(range(0, len(sent), BATCH))]
     assert runs(folder) == ([] if noted else batches[:1]) + batches
     out = {int(path.name): sorted(json.loads(path.read_text("utf-8"))) for path in (folder / "out").glob("[0-9]*")}

@@ -20,20 +20,13 @@ from artemis_py.spark.consume.batch import unpacked
 from tests.kit.process import eventually, for_each_test, for_the_module
 from tests.spark.live import LiveBroker
 from tests.spark.proxies import HoldingProxy, cutting
-from tests.spark.queue_jobs import attempts, count, empty, held, query, queue_broker, taken
+from tests.spark.queue_jobs import attempts, held, query, queue_broker, taken
 
 FIRST = {"consumer-priority": "9"}
 """Of an ordinary consumer that gets what comes back before the stream does."""
 
 
 shared = for_the_module(queue_broker)
-
-
-@pytest.fixture
-def broker(shared: LiveBroker) -> LiveBroker:
-    """The shared one, with empty queues."""
-    empty(shared)
-    return shared
 
 
 own = for_each_test(partial(queue_broker, file_bytes="1M"))
@@ -51,10 +44,10 @@ def test_every_message_once_and_gone_when_its_batch_is_done(broker: LiveBroker, 
         for begin, left in ((0, 25), (10, 15), (20, 5)):
             assert stream.plan()
             assert stream.run() == sent[begin : begin + 10]
-            assert count(broker, queue) == left
+            assert broker.process.count(queue) == left
             stream.finish()
         assert not stream.plan()
-        assert count(broker, queue) == 0
+        assert broker.process.count(queue) == 0
 
 
 def test_a_row_is_that_of_the_log(broker: LiveBroker) -> None:
@@ -84,7 +77,7 @@ def test_the_queue_chooses_and_so_may_a_selector(broker: LiveBroker) -> None:
         assert stream.drain() == ["1", "3"]
     with query(broker) as stream:
         assert stream.drain() == ["0", "2"]
-    assert count(broker, "jobs") == 2, "what is not persistent is for others"
+    assert broker.process.count("jobs") == 2, "what is not persistent is for others"
 
 
 def test_messages_of_a_subscription_of_an_address(broker: LiveBroker) -> None:
@@ -134,7 +127,7 @@ def test_messages_from_pages(broker: LiveBroker) -> None:
     assert broker.process.metric("artemis_paged_messages", queue="paged") > 0
     with query(broker, "paged", maxMessagesPerTrigger=25) as stream:
         assert stream.drain() == sent
-    assert count(broker, "paged") == 0
+    assert broker.process.count("paged") == 0
 
 
 def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
@@ -145,7 +138,7 @@ def test_a_queue_that_gives_few_at_a_time(broker: LiveBroker, caplog: pytest.Log
     assert len(said) == 1
     assert "queue narrow gives 3 messages for a batch although 4 more wait on it: max-per-subscription-" in said[0]
     assert len(sent) == 10
-    assert count(broker, "narrow") == 0
+    assert broker.process.count("narrow") == 0
 
 
 def test_messages_that_are_not_persistent_are_told_of(broker: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
@@ -182,7 +175,7 @@ def test_while_a_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
         assert bodies == [b"2", b"3"]
         stream.finish()
         assert not stream.plan()
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_while_a_small_batch_runs_others_get_what_arrives(broker: LiveBroker) -> None:
@@ -207,7 +200,7 @@ def test_queries_and_consumers_share_a_queue(broker: LiveBroker) -> None:
         one.trigger()
         two.trigger()
     assert sorted(got) == sorted(sent)
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -> None:
@@ -216,8 +209,7 @@ def test_a_query_that_asks_seldom_holds_nothing_in_between(broker: LiveBroker) -
         consumers = lambda: broker.process.metric("artemis_consumer_count", queue="jobs")  # noqa: E731
         eventually("the subscription ends", consumers, lambda seen: seen == 0)
         broker.send(0, 1, "jobs")
-        there = lambda: broker.process.metric("artemis_message_count", queue="jobs")  # noqa: E731
-        eventually("the message is there", there, lambda seen: seen == 1)
+        eventually("the message is there", lambda: broker.process.count("jobs"), lambda seen: seen == 1)
         assert held(broker, "jobs") == 0
         assert stream.trigger() == ["0"]
         link = stream.called_before(1.1)
@@ -243,7 +235,7 @@ def test_available_now_takes_what_is_there_and_ends(broker: LiveBroker) -> None:
         stream.reader.prepareForTriggerAvailableNow()
         late = broker.send(100, 5, "jobs")
         assert stream.drain() == sent
-        assert count(broker, "jobs") == 5
+        assert broker.process.count("jobs") == 5
         eventually("it has left", lambda: held(broker, "jobs"), lambda seen: seen == 0)
     with broker.client() as client:
         messages = taken(client, "jobs", 5)
@@ -263,7 +255,7 @@ def test_available_now_leaves_what_others_hold(broker: LiveBroker) -> None:
         taken(client, "jobs", 2, acks=False)
         stream.reader.prepareForTriggerAvailableNow()
         assert stream.drain() == ["2", "3", "4"]
-    assert count(broker, "jobs") == 2
+    assert broker.process.count("jobs") == 2
 
 
 def test_once_takes_all_in_one_batch(broker: LiveBroker) -> None:
@@ -273,10 +265,10 @@ def test_once_takes_all_in_one_batch(broker: LiveBroker) -> None:
         assert stream.run() == sent
         stream.finish()
         checkpoint = stream.checkpoint
-    assert count(broker, "jobs") == 30
+    assert broker.process.count("jobs") == 30
     with query(broker, checkpoint=checkpoint) as again:
         assert not again.plan()
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_leaving_counts_as_no_failure(broker: LiveBroker) -> None:
@@ -316,7 +308,7 @@ def test_a_batch_that_was_not_done_runs_again_with_the_same_rows(
             assert held(broker, "jobs") == 4, "although nobody calls while a batch runs"
             again.finish()
             assert again.drain() == [*sent[8:], "10", "11", "12"]
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_a_batch_that_others_took_meanwhile_runs_again_all_the_same(broker: LiveBroker) -> None:
@@ -326,12 +318,12 @@ def test_a_batch_that_others_took_meanwhile_runs_again_all_the_same(broker: Live
         stream.proxy.close()
         with broker.client() as client:
             taken(client, "jobs", 2)
-            taken_by_others = count(broker, "jobs")
+            taken_by_others = broker.process.count("jobs")
         with query(broker, checkpoint=stream.checkpoint) as again:
             assert again.run() == sent[:4]
             again.finish()
             assert again.drain() == sent[4:]
-    assert (taken_by_others, count(broker, "jobs")) == (4, 0)
+    assert (taken_by_others, broker.process.count("jobs")) == (4, 0)
 
 
 def test_killed_between_the_end_of_a_batch_and_its_acknowledgement(broker: LiveBroker) -> None:
@@ -339,10 +331,10 @@ def test_killed_between_the_end_of_a_batch_and_its_acknowledgement(broker: LiveB
     with query(broker, maxMessagesPerTrigger=4, proxied=True) as stream:
         stream.trigger()
         stream.proxy.close()
-        assert count(broker, "jobs") == 10
+        assert broker.process.count("jobs") == 10
         with query(broker, checkpoint=stream.checkpoint) as again:
             assert again.drain() == sent[4:]
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_killed_after_planning_what_spark_did_not_note(broker: LiveBroker) -> None:
@@ -363,7 +355,7 @@ def test_an_offset_that_spark_does_not_use(broker: LiveBroker) -> None:
         assert stream.plan()
         stream.checkpoint.offsets.pop()
         assert stream.drain() == sent
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_nothing_new_at_a_restart_is_no_row(broker: LiveBroker) -> None:
@@ -390,7 +382,7 @@ def test_a_connection_that_breaks_in_a_batch(broker: LiveBroker, queue: str) -> 
         assert stream.run() == sent[:4]
         stream.finish()
         assert stream.drain() == sent[4:]
-    assert count(broker, queue) == 0
+    assert broker.process.count(queue) == 0
 
 
 def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker) -> None:
@@ -405,11 +397,13 @@ def test_a_batch_that_another_consumer_holds_when_it_is_done(broker: LiveBroker)
             others = taken(client, "jobs", 2, acks=False, **FIRST)
         stream.finish()
         assert not stream.plan()
-        assert count(broker, "jobs") == 2
+        assert broker.process.count("jobs") == 2
         client.ask("ACK", {"id": others[0].header("ack")})
         client.ask("NACK", {"id": others[1].header("ack")})
         client.ask("UNSUBSCRIBE", {"id": "1"})
-        eventually("it is settled", lambda: (stream.plan(), count(broker, "jobs")), lambda seen: seen == (False, 0))
+        eventually(
+            "it is settled", lambda: (stream.plan(), broker.process.count("jobs")), lambda seen: seen == (False, 0)
+        )
 
 
 @pytest.mark.parametrize(
@@ -434,7 +428,7 @@ def test_a_connection_that_breaks_anywhere(broker: LiveBroker, word: bytes, nth:
             got += stream.trigger()
         assert not stream.plan()
     assert got == sent
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 def test_a_broker_that_is_killed_in_a_batch(own: LiveBroker) -> None:
@@ -447,7 +441,7 @@ def test_a_broker_that_is_killed_in_a_batch(own: LiveBroker) -> None:
         eventually("they are held again", lambda: held(own, "jobs"), lambda seen: seen == 4)
         stream.finish()
         assert stream.drain() == sent[8:]
-        assert count(own, "jobs") == 0
+        assert own.process.count("jobs") == 0
 
 
 def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> None:
@@ -466,7 +460,7 @@ def test_a_broker_that_is_killed_before_the_acknowledgement(own: LiveBroker) -> 
             got += stream.trigger()
         assert got == sent
         assert stream.drain() == []
-        assert count(own, "paged") == 0
+        assert own.process.count("paged") == 0
 
 
 def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(own: LiveBroker) -> None:
@@ -483,12 +477,12 @@ def test_a_broker_that_is_killed_before_it_hears_that_a_batch_is_done(own: LiveB
         own.start_again()
         eventually("another one is", lambda: proxy.acks[1:], bool)
         assert proxy.acks == 2 * [sorted(proxy.deliveries)]
-        assert count(own, "jobs") == 10
+        assert own.process.count("jobs") == 10
         proxy.lets_pass = True
         proxy.drop()
         assert next_one.result()
         assert stream.drain() == sent[4:]
-        assert count(own, "jobs") == 0
+        assert own.process.count("jobs") == 0
 
 
 def test_a_broker_with_another_log(own: LiveBroker) -> None:
@@ -505,7 +499,7 @@ def test_a_broker_with_another_log(own: LiveBroker) -> None:
         stream.finish()
         with pytest.raises(PipelineError, match=r"in which offsets mean something else\. Start the query again"):
             stream.plan()
-        assert count(own, "jobs") == 12
+        assert own.process.count("jobs") == 12
 
 
 def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFixture) -> None:
@@ -523,7 +517,7 @@ def test_a_broker_with_another_name(own: LiveBroker, caplog: pytest.LogCaptureFi
     with query(own, checkpoint=checkpoint, maxMessagesPerTrigger=4) as again, caplog.at_level(logging.WARNING):
         assert again.drain() == sent[4:]
         assert {name for name in checkpoint.offsets[-1] if not name.startswith("#")} == {"e2e"}
-        assert count(own, "jobs") == 0
+        assert own.process.count("jobs") == 0
     assert caplog.text.count("broker e2e is now called new") == 2
 
 
@@ -552,7 +546,7 @@ def test_a_lease_that_ends_in_a_batch(broker: LiveBroker, caplog: pytest.LogCapt
         assert stream.drain() == sent[4:]
         told = {"endOffset": stream.checkpoint.offsets[-1], "latestOffset": stream.reader.reportLatestOffset()}
         assert lag({"sources": [told]})["e2e"].lapsed >= 4
-    assert count(broker, "leased") == 0
+    assert broker.process.count("leased") == 0
     assert "leases ended before the batch" in caplog.text
 
 
@@ -565,7 +559,7 @@ def test_a_lease_that_ends_and_another_consumer(broker: LiveBroker) -> None:
         assert [message.header("delivery-count") for message in again] == ["2"] * 4
         stream.finish()
         assert not stream.plan()
-        assert count(broker, "leased") == 0
+        assert broker.process.count("leased") == 0
 
 
 def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroker) -> None:
@@ -577,7 +571,7 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
         others = taken(client, "strict", 4, acks=False, **FIRST)
         stream.finish()
         assert not stream.plan()
-        assert count(broker, "strict") == 4
+        assert broker.process.count("strict") == 4
         broker.send(4, 1, "strict")
         eventually("a batch", stream.plan, bool)
         assert stream.run() == ["4"]
@@ -589,7 +583,7 @@ def test_a_lease_that_ends_and_another_consumer_that_is_strict(broker: LiveBroke
         eventually("the leases end", lambda: held(broker, "strict"), lambda seen: seen == 0)
         assert first == sent[:3]
         assert again.drain() == sent[3:4]
-        assert count(broker, "strict") == 0
+        assert broker.process.count("strict") == 0
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -636,7 +630,7 @@ def test_ports_of_two_brokers(tmp_path: Path) -> None:
         two.send(0, 9, "leased")  # what arrives in one turn needs fewer numbers; the log is long enough in any case
         with query(one, url=two.url) as stream, pytest.raises(PipelineError, match="url and stompUrl must lead to the"):
             stream.trigger()
-        assert count(one, "jobs") == 3
+        assert one.process.count("jobs") == 3
 
 
 def test_a_log_that_is_not_retained(tmp_path: Path) -> None:
@@ -644,4 +638,4 @@ def test_a_log_that_is_not_retained(tmp_path: Path) -> None:
         broker.send(0, 1, "jobs")
         with query(broker) as stream, pytest.raises(PipelineError, match="set a journal-retention-directory"):
             stream.plan()
-        assert count(broker, "jobs") == 1
+        assert broker.process.count("jobs") == 1

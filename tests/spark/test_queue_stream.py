@@ -12,7 +12,7 @@ import pytest
 from artemis_py.spark import lag
 from tests.kit.process import eventually, for_the_module
 from tests.spark.live import LiveBroker
-from tests.spark.queue_jobs import count, empty, held, queue_broker, source, taken
+from tests.spark.queue_jobs import held, queue_broker, source, taken
 from tests.spark.streams import WAIT_S, Sink, Streams
 
 if TYPE_CHECKING:
@@ -22,22 +22,15 @@ if TYPE_CHECKING:
 shared = for_the_module(queue_broker)
 
 
-@pytest.fixture
-def broker(shared: LiveBroker) -> LiveBroker:
-    """The shared one, with empty queues."""
-    empty(shared)
-    return shared
-
-
 def test_rows_once_and_messages_gone_when_they_are_done(broker: LiveBroker, streams: Streams) -> None:
     seen: list[int] = []
     sent = broker.send(0, 25, "jobs")
-    sink = Sink(lambda _: seen.append(count(broker, "jobs")))
+    sink = Sink(lambda _: seen.append(broker.process.count("jobs")))
     query = streams.start(sink, **source(broker, "jobs", maxMessagesPerTrigger=10))
     eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
     eventually("three batches", lambda: seen, lambda counts: counts == [25, 15, 5], WAIT_S)
     # The last batch is acknowledged although nothing follows it.
-    eventually("nothing is left", lambda: count(broker, "jobs"), lambda left: left == 0, WAIT_S)
+    eventually("nothing is left", lambda: broker.process.count("jobs"), lambda left: left == 0, WAIT_S)
     sent += broker.send(25, 3, "jobs")
     eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
     filled = lambda: [one for one in query.recentProgress if one["numInputRows"]]  # noqa: E731
@@ -77,7 +70,7 @@ def test_stopped_in_a_batch_and_started_again(broker: LiveBroker, streams: Strea
     assert len(set(got)) == len(got)
     ours = {message.body.decode().strip() for message in others} - set(got)
     assert set(got) | ours == set(sent)
-    assert count(broker, "leased") == 0
+    assert broker.process.count("leased") == 0
 
 
 @pytest.mark.takes_turns("the streams of a queue")
@@ -88,11 +81,11 @@ def test_available_now(broker: LiveBroker, streams: Streams) -> None:
     assert sink.values == sent
     ends = [json.loads(one["sources"][0]["endOffset"]) for one in query.recentProgress if one["numInputRows"]]
     assert [(end["#queue"]["name"], end["#queue"]["messages"]) for end in ends] == [("jobs", n) for n in (10, 10, 5)]
-    assert (count(broker, "jobs"), held(broker, "jobs")) == (3, 0)
+    assert (broker.process.count("jobs"), held(broker, "jobs")) == (3, 0)
     again = Sink()
     streams.run(again, **source(broker, "jobs"))
     assert again.values == ["1000", "1001", "1002"]
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 @pytest.mark.slow
@@ -102,10 +95,10 @@ def test_once(broker: LiveBroker, streams: Streams) -> None:
     sink = Sink()
     streams.start(sink, trigger={"once": True}, **source(broker, "jobs", maxMessagesPerTrigger=2)).awaitTermination()
     assert sink.values == sent
-    assert count(broker, "jobs") == 5
+    assert broker.process.count("jobs") == 5
     streams.run(sink, **source(broker, "jobs"))
     assert sink.values == sent
-    assert count(broker, "jobs") == 0
+    assert broker.process.count("jobs") == 0
 
 
 @pytest.mark.slow
@@ -114,7 +107,7 @@ def test_at_times(broker: LiveBroker, streams: Streams) -> None:
     sink = Sink()
     streams.start(sink, trigger={"processingTime": "2 seconds"}, **source(broker, "jobs"))
     eventually("rows", lambda: sink.values, sent.__eq__, WAIT_S)
-    eventually("the next trigger acknowledges", lambda: count(broker, "jobs"), lambda left: left == 0, WAIT_S)
+    eventually("the next trigger acknowledges", lambda: broker.process.count("jobs"), lambda left: left == 0, WAIT_S)
     eventually(
         "and holds nothing", lambda: broker.process.metric("artemis_consumer_count", queue="jobs"), lambda n: n == 0
     )
@@ -141,7 +134,7 @@ def test_two_queries_and_a_consumer_on_one_queue(broker: LiveBroker, streams: St
     eventually("all", lambda: len(one.values) + len(two.values) + len(mine), lambda n: n >= 250, WAIT_S)
     got = one.values + two.values + mine
     assert sorted(got) == sorted(sent)
-    eventually("nothing is left", lambda: count(broker, "jobs"), lambda left: left == 0, WAIT_S)
+    eventually("nothing is left", lambda: broker.process.count("jobs"), lambda left: left == 0, WAIT_S)
 
 
 @pytest.mark.slow

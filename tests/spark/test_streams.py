@@ -22,7 +22,7 @@ from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.http import ask
 from tests.kit.process import eventually, for_the_module
 from tests.spark.drivers import query
-from tests.spark.kills import java_below, started
+from tests.spark.kills import JAVA, below, started
 from tests.spark.live import LiveBroker, live_broker, send_many
 from tests.spark.made_log import START_MS, MadeLog, survey
 from tests.spark.readers import Query
@@ -60,11 +60,6 @@ def test_limits_and_available_now(broker: LiveBroker, streams: Streams, place: s
     assert [int(value) for value in sink.values] == list(range(100))
 
 
-def durable_lsn(broker: LiveBroker) -> int:
-    """Where the log ends now."""
-    return int(ask(broker.process.ports["http"], "GET", "/log").json["durable_lsn"])
-
-
 @pytest.mark.takes_turns("the long streams")
 def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams, place: str) -> None:
     sink = Sink()
@@ -72,7 +67,8 @@ def test_messages_to_others_start_no_batch(broker: LiveBroker, streams: Streams,
     await_progress(query)
     for number in range(5):
         broker.send(0, 20, f"{place}.other")
-        eventually("looked at", lambda: lag(query)["e2e"].latest or 0, durable_lsn(broker).__le__, WAIT_S)
+        end_lsn: int = broker.process.api("/log")["durable_lsn"]
+        eventually("looked at", lambda: lag(query)["e2e"].latest or 0, end_lsn.__le__, WAIT_S)
         broker.send(number, 1, place)
         sink.await_values(number + 1)
     assert [int(value) for value in sink.values] == [*range(5)]
@@ -274,7 +270,7 @@ def test_a_driver_that_is_killed(tmp_path: Path, spark: SparkSession) -> None:
         with started("tests.spark.drivers", *texts, log=tmp_path / "driver.log") as driver:
             second = tmp_path / "checkpoint" / "offsets" / "1"
             eventually("batches", second.exists, bool, WAIT_S)
-            os.kill(java_below(driver.pid)[0], signal.SIGKILL)
+            os.kill(below(driver.pid, JAVA)[0], signal.SIGKILL)
             driver.wait(WAIT_S)
         rest = query(spark, tmp_path, given).trigger(availableNow=True).start()
         assert rest.awaitTermination(WAIT_S)
