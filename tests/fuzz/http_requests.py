@@ -126,9 +126,6 @@ def _open(folder: Path) -> Judge:
     soon: list[Callable[[], None]] = []
     now: Any = partial(Now, soon=soon)
 
-    def answer_file(request: Request) -> Response:
-        return file_response(request, os.open(content, os.O_RDONLY), SIZE_BYTES)
-
     def durably(_lsn: int, make: Callable[[], Response]) -> Any:
         desk.turn()
         return now(make)
@@ -144,7 +141,10 @@ def _open(folder: Path) -> Judge:
         *health_routes(lambda: None),
         *log_routes(desk.view, "b", lambda: 7, now),
         *cursor_routes(desk.desk, durably),
-        Route("/file", {"GET": lambda request: now(partial(answer_file, request))}),
+        Route(
+            "/file",
+            {"GET": lambda request: now(lambda: file_response(request, os.open(content, os.O_RDONLY), SIZE_BYTES))},
+        ),
     ]
 
     def talk(data: bytes, step: int) -> tuple[bytes, bool]:

@@ -6,7 +6,6 @@ import pytest
 
 from artemis_py.core.order.entry import PURGED
 from tests.kit.bench import FLAT, Bench
-from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
@@ -19,16 +18,6 @@ def browsed(bench: Bench, name: str) -> list[str]:
     """What a browser sees that comes now."""
     bench.subscribe(name, "browser:true")
     return bench.got(name)
-
-
-def taken(bench: Bench, name: str) -> list[ServerFrame]:
-    """What a client gets until nothing more comes; it acknowledges each message."""
-    found: list[ServerFrame] = []
-    while frames := bench.messages(name):
-        found += frames
-        for frame in frames:
-            bench.settle(name, frame)
-    return found
 
 
 # ---- the conditions of a delivery ----------------------------------------------------------------
@@ -142,7 +131,7 @@ def test_A_66_a_consumer_does_not_see_past_it(cut: bool) -> None:
     bench.send_all("1234", "n:{}")
     assert bench.got("wants 4") == []
     bench.join("others", "selector:n <> '4'")
-    assert [frame.body for frame in taken(bench, "others")] == [b"1", b"2", b"3"]
+    assert bench.drain("others") == ["1", "2", "3"]
     assert bench.got("wants 4") == ["4"]
 
 
@@ -156,7 +145,7 @@ def test_A_66_A_40_a_filter_settles_nothing_that_is_not_active(cut: bool, condit
     assert bench.count() == len(left)
     bench.world.advance(1000)
     bench.join("all")
-    assert [frame.body.decode() for frame in taken(bench, "all")] == list(left)
+    assert bench.drain("all") == list(left)
 
 
 def test_A_66_one_that_comes_back_keeps_its_place(cut: bool) -> None:
@@ -169,7 +158,7 @@ def test_A_66_one_that_comes_back_keeps_its_place(cut: bool) -> None:
     assert (again.body, again.header("redelivered")) == (b"1", "true")
     bench.lose("c")
     bench.join("d")
-    assert [frame.body for frame in taken(bench, "d")] == [b"1", b"2"]
+    assert bench.drain("d") == ["1", "2"]
 
 
 def test_A_66_one_that_waits_for_another_attempt_is_active(cut: bool) -> None:
@@ -195,7 +184,7 @@ def test_A_66_one_that_is_scheduled_is_passed_over(cut: bool) -> None:
     bench.world.advance(1000)
     assert bench.got("c") == []
     bench.settle("c", one)
-    assert [frame.body for frame in taken(bench, "c")] == [b"later", b"2"]
+    assert bench.drain("c") == ["later", "2"]
 
 
 @pytest.mark.parametrize("cleared", ["expires", "purged"])
@@ -222,7 +211,7 @@ def test_A_66_what_is_not_active_expires(cut: bool) -> None:
     bench.world.advance(500)
     assert bench.count() == 3
     bench.join("c")
-    assert [frame.body for frame in taken(bench, "c")] == [b"1", b"2", b"4"]
+    assert bench.drain("c") == ["1", "2", "4"]
 
 
 def test_A_66_in_a_transaction_a_place_is_free_with_its_commit(cut: bool) -> None:
@@ -242,7 +231,7 @@ def test_A_66_all_come_in_the_end(cut: bool, ack: str) -> None:
     bench = Bench("target-queue-depth='1' max-per-subscription-backlog='10'", cut=cut)
     bench.join("c", ack=ack)
     bench.send_all("123", "n:{}")
-    got = bench.got("c") if ack == "auto" else [frame.body.decode() for frame in taken(bench, "c")]
+    got = bench.got("c") if ack == "auto" else bench.drain("c")
     assert (got, bench.count()) == (["1", "2", "3"], 0)
 
 

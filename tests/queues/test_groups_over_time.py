@@ -21,16 +21,6 @@ def send_all(stage: Life, *bodies: str) -> None:
         stage.send(body, headers=(f"JMSXGroupID:{body[0]}",))
 
 
-def drain(stage: Life, *names: str) -> list[str]:
-    """Bodies in the order in which clients get them, each acknowledged."""
-    bodies = []
-    while frames := [(name, frame) for name in names for frame in stage.frames(name)]:
-        for name, frame in frames:
-            bodies.append(frame.body.decode())
-            stage.settle(name, frame)
-    return bodies
-
-
 @pytest.mark.parametrize("attributes", [STICKY, SHARED])
 def test_order_in_groups_over_a_restart(attributes: str) -> None:
     stage = Life(attributes)
@@ -42,9 +32,9 @@ def test_order_in_groups_over_a_restart(attributes: str) -> None:
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
-    assert (held.body, drain(stage, "c2")) == (b"a1", ["b1", "b2"])
+    assert (held.body, stage.drain("c2")) == (b"a1", ["b1", "b2"])
     stage.settle("c1", held)
-    assert drain(stage, "c1", "c2") == ["a2", "a3"]
+    assert stage.drain("c1", "c2") == ["a2", "a3"]
 
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED])
@@ -57,7 +47,7 @@ def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> N
     stage.settle("c1", held, "NACK")
     stage = stage.again()
     stage.subscribe("c1", ONE_AT_A_TIME)
-    assert drain(stage, "c1") == ["b1"]
+    assert stage.drain("c1") == ["b1"]
     queue = stage.queue()
     assert (queue.message_count, len(queue.contents.scheduled)) == (2, 1)
     stage.core.tick(LATER_MS)
@@ -87,7 +77,7 @@ def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends:
     stage = stage.again("hold-on-publish='true'")
     stage.advance(1001)
     stage.subscribe("c1", ONE_AT_A_TIME)
-    assert drain(stage, "c1") == (["a1", "a2"] if ends == "valid" else ["a2"])
+    assert stage.drain("c1") == (["a1", "a2"] if ends == "valid" else ["a2"])
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["", "restart"])
@@ -102,9 +92,9 @@ def test_groups_in_pages(attributes: str, restart: bool) -> None:
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
-    assert (held.body, drain(stage, "c2")) == (b"a1", ["b1", "b2"])
+    assert (held.body, stage.drain("c2")) == (b"a1", ["b1", "b2"])
     stage.settle("c1", held)
-    assert drain(stage, "c1", "c2") == ["a2", "a3", "a4", "a5"]
+    assert stage.drain("c1", "c2") == ["a2", "a3", "a4", "a5"]
     assert stage.queue().message_count == 0
 
 
@@ -131,6 +121,6 @@ def test_a_selector_on_a_grouped_queue_that_pages() -> None:
     stage = Life("", settings=LITTLE_ROOM)
     send_all(stage, "a1", "b1", "a2", "b2")
     stage.subscribe("chooser", ONE_AT_A_TIME, "selector:JMSXGroupID = 'b'")
-    assert drain(stage, "chooser") == ["b1", "b2"]
+    assert stage.drain("chooser") == ["b1", "b2"]
     stage.subscribe("c1", ONE_AT_A_TIME)
-    assert drain(stage, "c1") == ["a1", "a2"]
+    assert stage.drain("c1") == ["a1", "a2"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
-from artemis_py.pending_output import Part, PendingOutput
+from artemis_py.pending_output import PendingOutput
 from artemis_py.stomp.session.subscribe import Subscription
 from artemis_py.stomp.session.subscriptions import Subscriptions
 from tests.kit.crash.deliveries import Medium, TooEarly
@@ -28,11 +27,6 @@ def _wait_for_the_last(self: Subscriptions, subscription: Subscription) -> None:
     subscription.queue.sent(consumer, entries[kept:])
 
 
-def _one_too_many(take: Callable[[PendingOutput, int], list[Part]]) -> Callable[[PendingOutput, int], list[Part]]:
-    """``take`` with a mistake: it gives what waits for the next record, too."""
-    return lambda out, durable_lsn: take(out, durable_lsn + 1)
-
-
 def _is_found(seed: int) -> bool:
     try:
         CrashWorld(seed, lives=6, steps=300, mixes=True).run()
@@ -49,7 +43,8 @@ def test_worlds_find_a_message_that_leaves_too_early(
     rng: random.Random, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:
     if mistake == "one record too many":
-        monkeypatch.setattr(PendingOutput, "take", _one_too_many(PendingOutput.take))
+        take = PendingOutput.take  # what waits for the next record leaves, too
+        monkeypatch.setattr(PendingOutput, "take", lambda out, durable_lsn: take(out, durable_lsn + 1))
     else:
         monkeypatch.setattr(Subscriptions, "write_messages", _wait_for_the_last)
     first = rng.getrandbits(32)

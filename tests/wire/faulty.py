@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 from unittest.mock import patch
 
+from tests.kit import core
 from tests.kit.fake_loop import FakeTransport
 from tests.kit.frames import ServerStream
 from tests.kit.in_process import Client, InProcessBroker
@@ -50,14 +51,7 @@ class FaultyClient(Client):
 
 def breaking(owner: type, name: str, when: Callable[..., bool]) -> Any:
     """A patch: a method raises in the calls that are given, and does what it does in all others."""
-    original = getattr(owner, name)
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        if when(*arguments):
-            raise ValueError("broken")
-        return original(*arguments, **named)
-
-    return patch.object(owner, name, call)
+    return patch.object(owner, name, core.breaking(getattr(owner, name), when))
 
 
 def named(errors: Mapping[str, BaseException]) -> Fails:
