@@ -63,14 +63,14 @@ def pages_of_the_site(configuration: str) -> list[str]:
 
 
 def missing_modules(package: Path, text: str) -> list[str]:
-    """Files that a table of folders names, and that are not in the package: what is in brackets belongs to the name
-    before it, and a folder with "…" stands for those in it.
+    """Files that a table of folders names, and that are in none of a row's folders, nor in those that it names in them.
+    What is in brackets explains the name before it.
     """
     found: list[str] = []
     for first, second in re.findall(r"^\| (`\w+/.*?) \| (.*) \|$", text, re.MULTILINE):
-        folders = re.findall(r"`(\w+(?:/\w+)*)(/…)?/`", first)
+        folders = [package / folder for folder in re.findall(r"`(\w+(?:/\w+)*)/(?:…/)?`", first)]
+        folders += [folder / inner for folder in folders for inner in re.findall(r"`(\w+)/`", second)]
         for name in re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", second)):
-            patterns = [f"{folder}/**/{name}" if deep else f"{folder}/{name}" for folder, deep in folders]
-            if not any(list(package.glob(pattern + end)) for pattern in patterns for end in (".py", "/")):
+            if not any((folder / end).exists() for folder in folders for end in (f"{name}.py", name)):
                 found.append(f"{first}: {name} is not there")
     return found

@@ -1,4 +1,4 @@
-"""Reads a configuration file and its includes into one tree, in which each element knows its place in the files.
+"""Reads a configuration file, and parses its text into a tree in which each element knows its line.
 
 ``${name:default}`` is replaced in the text, before it is parsed. As in Artemis, the name ends at the first colon and
 the placeholder at the first ``}``, and both halves are trimmed. The value is inserted as it is and scanned again, so
