@@ -26,6 +26,7 @@ from tests.e2e.example_clients import node
 from tests.e2e.foreign_clients import Absent, attempt, tool
 from tests.kit.client import connected
 from tests.kit.forks import run_text
+from tests.kit.ports import free_port
 from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -193,16 +194,15 @@ def test_a_test_broker_ends_with_its_standard_input() -> None:
 
 
 def test_a_test_broker_without_a_lifeline_ends_on_sigterm(tmp_path: Path) -> None:
-    arguments = ("--journal", str(tmp_path / "data"), "--port")
-    port = "0"
+    port = free_port()
+    arguments = ("--journal", str(tmp_path / "data"), "--port", str(port))
     for _ in range(2):  # the second on the same port, with the same journal
-        with started_broker(*arguments, port, stdin=subprocess.DEVNULL) as (process, places):
-            port = str(places["port"])
-            with connected(places["port"]) as client:
+        with started_broker(*arguments, stdin=subprocess.DEVNULL) as (process, _):
+            with connected(port) as client:
                 client.ask("SEND", {"destination": "orders", "persistent": "true"})
             process.send_signal(signal.SIGTERM)
             assert process.wait(RUN_S) == 0
-    with started_broker(*arguments, port) as (process, _), connected(int(port)) as client:
+    with started_broker(*arguments) as _, connected(port) as client:
         client.subscribe("orders", ack="auto")
         for _ in range(2):
             client.expect("MESSAGE")

@@ -18,6 +18,7 @@ from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
 from tests.e2e.span_collector import SpanCollector, collecting
 from tests.kit.client import StompSocket, connected
 from tests.kit.forks import COMMAND, run_text
+from tests.kit.ports import free_port
 from tests.kit.process import (
     DAYS,
     HTTP,
@@ -184,19 +185,16 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
 
 
 def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -> None:
-    log = tmp_path / "spans.log"
+    log, port = tmp_path / "spans.log", free_port()
+    acceptors = {"stomp": STOMP, "http": HTTP.replace(":0", f":{port}")}
     with collecting() as collector:
-        with retaining(tmp_path) as broker:
-            ports = broker.ports
-            stomp, http = (uri.replace(":0", f":{ports[name]}") for name, uri in (("stomp", STOMP), ("http", HTTP)))
-            with connected(broker.port) as client:
-                told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
-                client.ask("SEND", told, b"x")
-        with following(f"http://127.0.0.1:{ports['http']}", collector, log):
+        with retaining(tmp_path, acceptors=acceptors) as broker, connected(broker.port) as client:
+            told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
+            client.ask("SEND", told, b"x")
+        with following(f"http://127.0.0.1:{port}", collector, log):
             collector.status = 503
             eventually("it waits", log.read_text, lambda said: "did not answer" in said)
-            fixed = {"stomp": stomp, "http": http}
-            with retaining(tmp_path, acceptors=fixed) as broker, StompSocket(broker.port) as client:
+            with retaining(tmp_path, acceptors=acceptors) as broker, StompSocket(broker.port) as client:
                 client.connect()
                 client.subscribe("/queue/a", "1", "auto")
                 eventually("it waits for the collector", log.read_text, lambda said: "does not take spans" in said)

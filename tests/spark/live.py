@@ -55,7 +55,7 @@ class LiveBroker:
 
     def __post_init__(self) -> None:
         self.lives = 0
-        stomp_port, *self._http_ports = free_ports(3) if self.is_pair else (0, 0)
+        stomp_port, *self._http_ports = free_ports(3 if self.is_pair else 2)
         self.process = self._start({"stomp": stomp_port, "http": self._http_ports[0]})
         self.process.await_ready(self.start_s)
 
@@ -80,8 +80,7 @@ class LiveBroker:
     @property
     def url(self) -> str:
         """Of its HTTP acceptor; of a pair those of both."""
-        ports = self._http_ports if self.is_pair else [self.process.ports["http"]]
-        return "|".join(f"http://{LOOPBACK}:{port}" for port in ports)
+        return "|".join(f"http://{LOOPBACK}:{port}" for port in self._http_ports)
 
     def client(self) -> StompSocket:
         """A connection of the user ann."""
