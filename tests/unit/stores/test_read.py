@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import ssl
 import struct
@@ -14,6 +15,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from artemis_py.security.der import INTEGER, OID, SEQUENCE
+from artemis_py.security.jks import read_jks
 from artemis_py.security.key_store import StoreError, WantedKey
 from artemis_py.server.tls.context import read_store
 from tests.kit.certificates import PASSWORD, Authority, Issued
@@ -191,6 +194,21 @@ def test_a_key_with_a_password_of_its_own(tmp_path: Path, kind: str) -> None:
     assert "write it as keyPassword, or correct what is there" in refusal(path, key_password="wrong")
     assert_is(path, OWN, kind, key_password="something else")
     assert read_store(path, PASSWORD).key is None  # as a trust store it needs no password of a key
+
+
+def test_no_wrong_password_opens_the_key_of_a_jceks(tmp_path: Path, rng: random.Random) -> None:
+    """With one of 256 wrong passwords, what comes out ends as if it were decrypted."""
+
+    def item(tag: int, content: bytes) -> bytes:
+        return bytes((tag, len(content))) + content
+
+    salt_and_rounds = item(SEQUENCE, item(0x04, bytes(8)) + item(INTEGER, b"\1"))
+    algorithm = item(SEQUENCE, item(OID, bytes.fromhex("2b060104012a021301")) + salt_and_rounds)
+    for _ in range(5000):
+        protected = item(SEQUENCE, algorithm + item(0x04, rng.randbytes(40)))
+        data = struct.pack(">4sIIIH8xI", b"\xce" * 4, 2, 1, 1, 0, len(protected)) + protected + bytes(4 + 20)
+        with pytest.raises(StoreError, match="the key has another password than keyStorePassword"):
+            read_jks(tmp_path, data, None, WantedKey(None, "wrong"))
 
 
 @needs_keytool
