@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from artemis_py.testing.broker import ArtemisBroker
-    from artemis_py.testing.engine import BrokerDownError, NotReachedError, SendError, WouldBlockError
+    from artemis_py.testing.errors import BrokerDownError, NotReachedError, SendError, WouldBlockError
     from artemis_py.testing.queues import QueueView
     from artemis_py.testing.state import QueueState, StoredMessage
 
@@ -27,13 +27,13 @@ __all__ = [
 
 _MODULES: Final = {
     "ArtemisBroker": "broker",
-    "BrokerDownError": "engine",
-    "NotReachedError": "engine",
+    "BrokerDownError": "errors",
+    "NotReachedError": "errors",
     "QueueState": "state",
     "QueueView": "queues",
-    "SendError": "engine",
+    "SendError": "errors",
     "StoredMessage": "state",
-    "WouldBlockError": "engine",
+    "WouldBlockError": "errors",
 }
 
 

@@ -13,7 +13,8 @@ from artemis_py.client.stomp_connection import LostError, RefusedError, SilentEr
 from artemis_py.errors import ArtemisError, StompError
 from artemis_py.testing.clock import Clock
 from artemis_py.testing.configuration import LOOPBACK
-from artemis_py.testing.engine import BrokerDownError, Engine, SendError
+from artemis_py.testing.engine import Engine
+from artemis_py.testing.errors import BrokerDownError, SendError
 from artemis_py.testing.queues import QueueView
 from artemis_py.testing.state import story_of, why_blocked, why_not_idle
 

@@ -28,10 +28,10 @@ from artemis_py.storage.recovery.accept_journal import LossError
 from artemis_py.testing.clock import MovedLoop, MovedTime, let_pass
 from artemis_py.testing.configuration import configuration_of, stomp_acceptor, text_of
 from artemis_py.testing.disk import MachineDisk
+from artemis_py.testing.errors import BrokerDownError, NotReachedError, WouldBlockError
 
 if TYPE_CHECKING:
     from artemis_py.config.settings import AcceptorConfig, BrokerConfig
-
 
 Value = TypeVar("Value")
 
@@ -39,22 +39,6 @@ _NS_PER_MS: Final = 1_000_000
 _ENDED: Final = "the broker does not run: it was not started, or has been stopped"
 _CRASHED: Final = "the broker does not run: it has crashed; call restart()"
 _numbers: Final = itertools.count(1)
-
-
-class NotReachedError(AssertionError):
-    """The broker did not reach the state that a test waited for; says how far it came, and why not further."""
-
-
-class BrokerDownError(ArtemisError):
-    """The broker does not run: it was not started, it crashed, or it has failed."""
-
-
-class SendError(ArtemisError):
-    """The broker did not take a message of the test: it refused it, or its sender would have to wait."""
-
-
-class WouldBlockError(ArtemisError):
-    """A call that waits was made on an event loop: the clients on that loop would stand still meanwhile."""
 
 
 @final

@@ -78,7 +78,7 @@ class QueueView:
         return self._becomes(lambda state: not state.count, "is empty", "is not empty", "empty")
 
     def _becomes(self, condition: Callable[[QueueState], bool], yes: str, no: str, call: str) -> Answer:
-        from artemis_py.testing.engine import NotReachedError
+        from artemis_py.testing.errors import NotReachedError
 
         try:
             self._wait(condition, lambda _: no, self._engine.timeout_s, call)
