@@ -14,14 +14,14 @@ _MODE: Final = 0o600
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = _MODE) -> None:
-    """As ``replace_files``, for one. ``mode`` None: that of the file there, or of any new file."""
+    """As ``replace_files``, for one."""
     replace_files([(path, data)], mode)
 
 
 def replace_files(contents: Sequence[tuple[Path, bytes]], mode: int | None = _MODE) -> None:
-    """Replace files in this order, each at once, synced, readable by its owner alone; behind a symbolic link, the file
-    that it names. Run by root, a file keeps its owner, and a new one gets that of its directory: the broker must be
-    able to read it. Raises OSError; then all files are as they were.
+    """Replace files in this order, each at once, synced, with this ``mode`` (None: that of the file there, or of any
+    new file); behind a symbolic link, the file that it names. Run by root, a file keeps its owner, and a new one gets
+    that of its directory: the broker must be able to read it. Raises OSError; then all files are as they were.
     """
     staged: list[tuple[Path, Path]] = []
     done: list[tuple[Path, bytes | None]] = []

@@ -198,7 +198,8 @@ class Alarms:
 
 # ---- heaps -----------------------------------------------------------------------------------------------------------
 #
-# Of heaps (as of heapq) whose items may become void: clients choose the times, and what is gone does not stay so long.
+# Heaps (as of heapq) whose items may become void before their time comes. Clients choose the times, so void items are
+# removed early.
 
 
 def drop_void(heap: list[Any], start: int, looks: int, is_void: Callable[[Any], bool]) -> int:

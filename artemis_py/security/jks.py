@@ -176,7 +176,7 @@ def _unprotect_jceks(value: bytes, password: str, salt: bytes, rounds: int) -> b
         made += block
     try:
         plain = decrypted_cbc("DES-EDE3", made[:24], made[24:], value)
-        sequence(read_item(plain), 3)  # PKCS8: what a wrong password gives may end like that, but rarely begins so
+        sequence(read_item(plain), 3)  # PKCS8. A wrong password may give valid padding, but hardly ever this
     except ValueError:
         return None
     return plain

@@ -27,12 +27,10 @@ def test_each_time_is_there_once_however_often_the_broker_is_killed(tmp_path: Pa
     while count < times:
         with started(file) as broker:
             enough = min(times, count + chance.randint(1, 6))
-            count = int(
-                broker.eventually(
-                    "some more",
-                    lambda: broker.count("q"),
-                    lambda seen: seen >= enough,  # noqa: B023
-                )
+            count = broker.eventually(
+                "some more",
+                lambda: broker.count("q"),
+                lambda seen: seen >= enough,  # noqa: B023
             )
             broker.kill()
         kills += 1

@@ -207,12 +207,14 @@ def counting(consumer: Consumer) -> Mock:
     return asked
 
 
-def breaking(whole: Callable[..., Any], breaks: Callable[..., bool]) -> Callable[..., Any]:
+def breaking(
+    whole: Callable[..., Any], breaks: Callable[..., bool], kind: type[Exception] = RuntimeError
+) -> Callable[..., Any]:
     """A step in the place of ``whole``: it raises where ``breaks`` says so, as no step should."""
 
     def step(*arguments: Any, **options: Any) -> Any:
         if breaks(*arguments):
-            raise RuntimeError("a step that fails")
+            raise kind("a step that fails")
         return whole(*arguments, **options)
 
     return step

@@ -223,6 +223,34 @@ class SteppedBroker:
         self.settle()
 
 
+class DiskLog(MemoryLog):
+    """Numbers its records of messages. ``seal`` makes them durable at once if ``is_fast``; otherwise ``poll`` finds
+    durable what the test put into ``synced_lsn``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_fast = False
+        self.synced_lsn = 0
+        self.inlines: list[bool] = []
+        """For each turn, whether it might have waited for the disk."""
+
+    def number(self, *_: Any, **__: Any) -> int:
+        """Of the next record."""
+        self.last_lsn += 1
+        return self.last_lsn
+
+    published = number
+
+    def poll(self) -> None:
+        self.durable_lsn = max(self.durable_lsn, self.synced_lsn)
+
+    def seal(self) -> None:
+        self.inlines.append(self.inline)
+        if self.is_fast:
+            self.durable_lsn = self.last_lsn
+
+
 class InProcessBroker(SteppedBroker):
     """One broker without a journal. Large bodies are on a disk in memory, which works when the broker rests, unless
     ``disk_works`` is false.

@@ -235,6 +235,7 @@ def report(plan: Plan, taken: list[Taken], still_fails: Callable[[Plan, list[Tak
     parts += [] if plan.pages is None else [_special(plan.pages)]
     lines = [f"plan: Plan({', '.join(parts)})", f"{len(small)} steps:"]
     lines += [f"    {name}({', '.join(f'{key}={value!r}' for key, value in given.items())})" for name, given in small]
+    still_fails(plan, small)  # which leaves everything as this needs it
     try:
         run_world(plan, small)
     except Exception:

@@ -192,16 +192,18 @@ class Trade(SideBySide):
         policy, limit = self.plan.address.full_policy, self.plan.address.messages_max
         for letter, _, message in transaction.sends:
             letter.id = message.id  # it is numbered anew when it comes in
+        is_settled = not (transaction.acknowledged or transaction.refused or transaction.expired)
         for due_ms, sends in groupby(transaction.sends, key=itemgetter(1)):
             for letters in self._that_come_together([letter for letter, _, _ in sends]):
-                settles = transaction.acknowledged or transaction.refused or transaction.expired
-                if self.steps is not None and settles and not self.orders.is_as_usual():
+                if self.steps is not None and not is_settled and not self.orders.is_as_usual():
                     self.settle_all(transaction)  # before these were offered to anybody
+                    is_settled = True
                 if not (self.is_full and policy == "DROP"):
                     self._arrive(letters, due_ms, plain=False)
         if policy == "FAIL" and limit >= 0 and transaction.sends:
             assert len(self.letters()) <= limit, "COMMIT overfilled the address"
-        self.settle_all(transaction)
+        if not is_settled:
+            self.settle_all(transaction)
 
     # ---- the end ---------------------------------------------------------------------------------
 

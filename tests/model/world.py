@@ -396,7 +396,6 @@ class World(ABC, Generic[Model]):
                 pair.model.pending_of(reader).remove((reader, item))
                 self.conclude(pair, reader, [item], expires=expires)
         self.give_back_all(one.refused, cancels=True)
-        one.acknowledged, one.refused, one.expired = [], [], []
 
     def give_back_all(self, taken: list[tuple[Pair[Model], Reader, Item]], *, cancels: bool = False) -> None:
         """What a transaction took comes back, to each reader's queue at once."""

@@ -185,7 +185,7 @@ def sink_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProc
 
 @pytest.fixture
 def broker(shared: LiveBroker) -> LiveBroker:
-    """The one of the module, with empty queues."""
+    """The module's ``shared`` broker, with empty queues."""
     from tests.spark.queue_jobs import empty
 
     empty(shared)

@@ -63,14 +63,12 @@ def pages_of_the_site(configuration: str) -> list[str]:
 
 
 def missing_modules(package: Path, text: str) -> list[str]:
-    """Files that a table of folders names, and that are in none of a row's folders, nor in those that it names in them.
-    What is in brackets explains the name before it.
-    """
+    """Files that a table of folders names, and that are in none of a row's folders, nor in folders that it names."""
     found: list[str] = []
-    for first, second in re.findall(r"^\| (`\w+/.*?) \| (.*) \|$", text, re.MULTILINE):
+    for first, second in re.findall(r"^\| (`[\w.]+.*?) \| (.*) \|$", text, re.MULTILINE):
         folders = [package / folder for folder in re.findall(r"`(\w+(?:/\w+)*)/(?:…/)?`", first)]
         folders += [folder / inner for folder in folders for inner in re.findall(r"`(\w+)/`", second)]
-        for name in re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", second)):
+        for name in re.findall(r"`(\w+)`", second):
             if not any((folder / end).exists() for folder in folders for end in (f"{name}.py", name)):
                 found.append(f"{first}: {name} is not there")
     return found

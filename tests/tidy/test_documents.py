@@ -82,9 +82,10 @@ def test_a_module_of_the_map_that_is_not_here_is_found(tmp_path: Path) -> None:
     for path in ("core/broker.py", "server/tls/context.py", "server/http/__init__.py"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    fine = "| `core/` `server/` | `broker` (its `parts`) · `http` |\n| `server/…/` | `tls/`: `context` |\n"
+    fine = "| `core/` `server/` | `broker` (its parts) · `http` |\n| `server/…/` | `tls/`: `context` |\n"
     assert missing_modules(tmp_path, fine) == []
-    assert missing_modules(tmp_path, "| `core/` | `broker` · `context` |\n") == ["`core/`: context is not there"]
+    for row in ("`core/` | `broker` · `context`", "`a.py` `core/` | `broker` (`context`)"):
+        assert missing_modules(tmp_path, f"| {row} |\n") == [f"{row.split(' |')[0]}: context is not there"]
 
 
 def test_anchors_are_spelled_as_readers_link_them() -> None:

@@ -50,8 +50,10 @@ class FaultyClient(Client):
 
 
 def breaking(owner: type, name: str, when: Callable[..., bool]) -> Any:
-    """A patch: a method raises in the calls that are given, and does what it does in all others."""
-    return patch.object(owner, name, core.breaking(getattr(owner, name), when))
+    """A patch: in the calls that are given a method raises what elsewhere says that a client wrote nonsense, and it
+    does what it does in all others.
+    """
+    return patch.object(owner, name, core.breaking(getattr(owner, name), when, ValueError))
 
 
 def named(errors: Mapping[str, BaseException]) -> Fails:

@@ -9,10 +9,9 @@ from artemis_py.server.client_socket import HIGH_BYTES
 from artemis_py.server.turns import READ_BYTES_MAX
 from artemis_py.storage.bodies import PIECE_BYTES, UNWRITTEN_BYTES_MAX
 from tests.kit.disk import Fault
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, DiskLog, InProcessBroker, configuration
 from tests.wire.bodies import bodies_on_queues, files_of
 from tests.wire.cutting import Cutting, byte_by_byte, whole
-from tests.wire.test_turn_output import DiskLog
 
 pytestmark = pytest.mark.wire
 

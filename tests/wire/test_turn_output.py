@@ -4,44 +4,13 @@ input.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from artemis_py.record_log import MemoryLog
-from tests.kit.in_process import InProcessBroker, configuration
+from tests.kit.in_process import DiskLog, InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
 
 SEND = b"SEND\ndestination:/queue/q\npersistent:true\nreceipt:1\n\n\0"
-
-
-class DiskLog(MemoryLog):
-    """Numbers its records of messages. ``seal`` makes them durable at once if ``is_fast``; otherwise ``poll`` finds
-    durable what the test put into ``synced_lsn``.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_fast = False
-        self.synced_lsn = 0
-        self.inlines: list[bool] = []
-        """For each turn, whether it might have waited for the disk."""
-
-    def number(self, *_: Any, **__: Any) -> int:
-        """Of the next record."""
-        self.last_lsn += 1
-        return self.last_lsn
-
-    published = number
-
-    def poll(self) -> None:
-        self.durable_lsn = max(self.durable_lsn, self.synced_lsn)
-
-    def seal(self) -> None:
-        self.inlines.append(self.inline)
-        if self.is_fast:
-            self.durable_lsn = self.last_lsn
 
 
 class DiskBroker(InProcessBroker):

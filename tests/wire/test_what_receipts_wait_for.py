@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.server import turns
-from tests.wire.test_turn_output import SEND, DiskBroker, DiskLog
+from tests.kit.in_process import DiskLog
+from tests.wire.test_turn_output import SEND, DiskBroker
 
 SUBSCRIBE = b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\nconsumer-window-size:-1\nreceipt:s\n\n\0"
 

@@ -91,7 +91,8 @@ class Overflow:
 
     def has_space(self, ready_count: int, memory_count: int, memory_bytes: int) -> bool:
         """May one more message come from a page? ``ready_count`` entries are ready; ``memory_count`` and
-        ``memory_bytes`` are everything that the queue has in memory.
+        ``memory_bytes`` are everything that the queue has in memory. True: any number of them; who limits what is in
+        memory says otherwise.
         """
         return True
 

@@ -1,4 +1,4 @@
-"""The batch of a stream that consumes a queue: which messages are in it, and the tasks that read them. An offset tells
+"""The batch of a stream that consumes a queue: which messages are in it, and the tasks that read them. An offset names
 the messages, so a batch that runs again has the same ones, wherever these are by then.
 
 An offset is ``{"<broker>": bookmark, "#queue": {…}, "#log": {…}}``: the highest bookmark that was in any batch, the

@@ -10,18 +10,6 @@ A step: write its files, where no reader looks → sync → ``move.json`` → sh
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Self
-
-from artemis_py.spark.jobs.source import JobError
-from artemis_py.spark.log.log import ID, Known, Mark
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
 import ctypes
 import errno
 import fcntl
@@ -29,9 +17,17 @@ import functools
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from artemis_py.atomic_files import sync_path
+from artemis_py.spark.jobs.source import JobError
+from artemis_py.spark.log.log import ID, Known, Mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 OWN: Final = "_archive"
 STATE: Final = "state.json"

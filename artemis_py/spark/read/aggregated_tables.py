@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from artemis_py.spark.decode.aggregate import Aggregate, state_batch
-from artemis_py.spark.decode.digest import Digest, digest_of, joined, nothing, pages_of
+from artemis_py.spark.decode.digest import Counts, Digest, counted, digest_of, joined, nothing, pages_of, told_counts
+from artemis_py.spark.decode.record_walk import Walk
 from artemis_py.spark.log.log import Listing, Log, Segment
 from artemis_py.spark.read.addresses import warn_of_unknown
 from artemis_py.spark.read.options import ReadOptions, read_options
@@ -33,20 +35,10 @@ from artemis_py.spark.read.plan import (
 from artemis_py.spark.tables.metrics import Series
 from artemis_py.spark.tables.reading import Names, Wanted
 from artemis_py.spark.tables.schema import arrow_schema, spark_schema
+from artemis_py.storage.format import codec, records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-
-from artemis_py.spark.decode.digest import Counts, counted, told_counts
-from artemis_py.spark.decode.record_walk import Walk
-from artemis_py.storage.format import codec, records
 
 _WHOLE: Final = 1 << 62
 

@@ -90,8 +90,8 @@ def checksum_of(path: Path, size_bytes: int) -> int:
 
 
 def find_body(number: int, directories: Sequence[Path]) -> Path | None:
-    """The file of a body in a log: in use in one of the directories, or retained below one of them; None if there is
-    none.
+    """The file of a body in a log: in use in one of the directories (those of large messages), or retained below one
+    (of retention); None if there is none. A running broker may move it: if it cannot be opened, ask again.
     """
     name = body_name(number, durable=True)
     for directory in directories:

@@ -10,7 +10,7 @@ import pytest
 from artemis_py.core.operations.scan import MessageFilter
 from artemis_py.server.bridges.connection import BRIDGES_HEADER, FRAMES_PER_TURN, PARTIAL_BYTES_MAX, UNCONFIRMED_MAX
 from tests.kit.bridged import LOG_ID, QUEUES, Bridged, opened
-from tests.wire.test_turn_output import DiskLog
+from tests.kit.in_process import DiskLog
 
 
 def test_a_message_leaves_when_it_is_confirmed_and_not_before() -> None:
