@@ -9,6 +9,7 @@ from typing import Any
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.broker import Broker
 from artemis_py.core.dead_letters import Copies
+from artemis_py.core.events import LEASES_ENDED
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Message
@@ -43,9 +44,8 @@ def _forget(contents: Contents, messages: list[Message], reason: str, by: Actor 
 class StrictLog(SpillLog):
     """Nobody may settle a message in a page twice, and nothing of a page that was given up."""
 
+    queues: list[Queue]
     settled_places: set[tuple[int, int, int]]
-    deletes = False
-    """Is a queue being deleted? Its pages go at once, and what it has in memory follows."""
 
     def page_settled(
         self, queue_id: int, messages: list[PagedMessage], reason: str, consumer: Actor | None = None
@@ -58,7 +58,9 @@ class StrictLog(SpillLog):
 
     def page_dropped(self, page: Page) -> int:
         assert not page.left, "a page goes that somebody needs"
-        assert self.deletes or not page.resident, "a page goes and something of it is in memory"
+        found = [queue.contents.paged.backlogs.get(page.stream) for queue in self.queues if queue.deleted]
+        of_deleted = {place for backlog in found if backlog is not None for place in backlog.in_memory}
+        assert page.resident.keys() <= of_deleted, "a page goes, and a queue has something of it in memory"
         return self.last_lsn
 
 
@@ -77,12 +79,13 @@ class PagingState(World[Book]):
         self.said: list[str] = []
         self.files = PageFiles(self.disk, self.reader, self.said.append)
         self.log = StrictLog(self.writer, self.files)
-        self.log.settled_places = set()
+        self.log.queues, self.log.settled_places = [], set()
         self.broker = Broker(plan.config(), self.log, self.now_ms, RecoveredState(), self.files)
         setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
         copies = self.broker.host.copies = WatchedCopies(self.broker.log)
         copies.tell = self.note_ends
-        queues = [self.broker.queues[f"q{number}"] for number in range(len(plan.queues))]
+        self.watch(self.broker)
+        queues = self.log.queues = [self.broker.queues[f"q{number}"] for number in range(len(plan.queues))]
         self.pairs = [
             Pair(queue, Book(queue_plan, plan.address, queue))
             for queue, queue_plan in zip(queues, plan.queues, strict=True)
@@ -95,6 +98,14 @@ class PagingState(World[Book]):
         """May a message be refused?"""
         self.may_fail = (is_limited and self.page_plan.limit_policy == "FAIL") or REJECT in policies
         """May a COMMIT be refused?"""
+
+    def note_event(
+        self, code: str, queue: str, fields: dict[str, str | int], *, kind: str = "", count: int = 1
+    ) -> None:
+        """Leases end in their turn among what else is due in a tick."""
+        if code == LEASES_ENDED:
+            self.take_back_lapsed(next(pair for pair in self.pairs if pair.queue.name == queue))
+        super().note_event(code, queue, fields, kind=kind, count=count)
 
     def note_ends(self, name: str, messages: list[Message], reason: str) -> None:
         """A queue no longer holds messages."""

@@ -122,10 +122,8 @@ class PagingWorld(PagingState):
         pair = self.pairs[number]
         for seat in [seat for seat in self.seats if seat.pair is pair]:
             self.unsubscribe(seat)
-        self.log.deletes = True
         pair.model.purge()
         self.broker.registry.delete_queue(pair.queue, self.now_ms)
-        self.log.deletes = False
         self.route = self.broker.resolver.renewed(self.route)
         self.check()
 
@@ -138,7 +136,6 @@ class PagingWorld(PagingState):
         self.broker.take_fetched_pages()
         for pair in self.pairs:
             pair.model.tick_gate(self.now_ms)
-            self.take_back_lapsed(pair)
         self.broker.tick(self.now_ms)
         self.broker.dispatch(self.now_ms)
         self.write()
@@ -159,6 +156,7 @@ class PagingWorld(PagingState):
             raise AssertionError("it never comes to rest")
         for pair in [] if self.is_damaged else self.pairs:
             if not pair.queue.deleted:
+                assert not pair.model.lapsed(self.now_ms), f"a lease on {pair.queue.name} does not end"
                 self._check_nobody_starves(pair)
 
     def _check_nobody_starves(self, pair: Pair[Book]) -> None:

@@ -54,6 +54,7 @@ class SideBySide(World[QueueModel]):
         copies = ObservedCopies(self.broker.log)
         copies.queues, copies.events = self.broker.by_id, self.events
         self.broker.host.copies = copies
+        self.watch(self.broker)
         self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None

@@ -8,7 +8,7 @@ from artemis_py.core.pages import PageReader
 from artemis_py.storage import pages as page_files
 from tests.model.letters import Spec
 from tests.model.paging_world import PagingWorld
-from tests.model.plans import EXACT, LAST_VALUE, SORTED, STICKY, TO_DISK, PagePlan, Plan, QueuePlan
+from tests.model.plans import EXACT, LAST_VALUE, RING, SORTED, STICKY, TO_DISK, PagePlan, Plan, QueuePlan
 
 pytestmark = [pytest.mark.model, pytest.mark.interpreted, pytest.mark.usefixtures("small_steps")]
 
@@ -225,3 +225,32 @@ def test_a_queue_is_deleted_while_some_of_its_pages_is_in_memory() -> None:
     world.rest()
     world.delete(0)
     assert world.address.number_of_pages == 0
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_queue_is_deleted_while_a_transaction_has_something_of_its_page(is_committed: bool) -> None:
+    """The page goes when the other queue is done with it. How the transaction ends does not matter to it."""
+    world = world_of(QueuePlan(), QueuePlan(), messages_max=0)
+    world.publish(RED)
+    world.publish(RED)
+    one, two = world.subscribe(0, connection=1), world.subscribe(1, connection=2)
+    world.rest()
+    world.begin(1)
+    world.settle_in_transaction(one)
+    world.delete(0)
+    world.settle(two, 1, cumulative=True)
+    assert world.address.number_of_pages == 0
+    (world.commit if is_committed else world.abort)(1)
+    world.empty()
+
+
+def test_what_falls_due_lets_others_go_before_a_lease_ends_in_the_same_tick() -> None:
+    """The last message goes to the consumer that has room, as the ring is full, and only then the first comes back."""
+    world = world_of(QueuePlan(policy=RING, depth_messages=3, holds=True, lease_ms=400), messages_max=9)
+    one, two = world.subscribe(window=0), world.subscribe(window=0)
+    world.publish(RED, RED, RED)
+    world.publish(*[Spec("red", persistent=True, held_ms=100)] * 2)
+    world.turn()
+    world.settle(two)
+    world.turn(1000)
+    assert [list(seat.consumer.held) for seat in (one, two)] == [[1], [3]]
