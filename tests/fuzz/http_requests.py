@@ -6,8 +6,6 @@ import os
 import random
 import re
 from collections.abc import Callable
-from concurrent.futures import Future
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Respo
 from artemis_py.server.http.routing import Route
 from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
+from tests.kit.fake_loop import FakeLoop
 from tests.kit.journal_with_cursors import JournalWithCursors
 from tests.kit.log_desk import Desk
 from tests.kit.metrics import exporter_of
@@ -93,23 +92,6 @@ class Log(Desk):
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 
 
-class Now(Future[Response]):
-    """An answer that another thread would give later; here it is there at once, and told of ``soon``."""
-
-    def __init__(self, make: Callable[[], Response], soon: list[Any]) -> None:
-        super().__init__()
-        response, self._soon = make(), soon
-        if isinstance(response.body, FileBody):
-            file = response.body
-            read = os.pread(file.descriptor, file.size_bytes, file.offset)
-            file.close()
-            response = Response(response.status, response.content_type, read, response.headers)
-        self.set_result(response)
-
-    def add_done_callback(self, call: Callable[[Any], object]) -> None:
-        self._soon.append(partial(call, self))
-
-
 def _without_reason(written: bytes, closed: bool) -> tuple[object, ...]:
     """What was answered, without numbers, which move with the log, and without h11's reason for refusing a broken
     request, which depends on how much of it has come.
@@ -123,8 +105,18 @@ def _open(folder: Path) -> Judge:
     desk.keep(2)
     content = folder / "content"
     content.write_bytes(bytes(SIZE_BYTES))
-    soon: list[Callable[[], None]] = []
-    now: Any = partial(Now, soon=soon)
+    loop = FakeLoop(1_000)
+
+    def now(make: Callable[[], Response]) -> Any:
+        """What another thread would answer later; here it is there at once."""
+        response, answer = make(), loop.create_future()
+        if isinstance(response.body, FileBody):
+            file = response.body
+            read = os.pread(file.descriptor, file.size_bytes, file.offset)
+            file.close()
+            response = Response(response.status, response.content_type, read, response.headers)
+        answer.set_result(response)
+        return answer
 
     def durably(_lsn: int, make: Callable[[], Response]) -> Any:
         desk.turn()
@@ -148,16 +140,13 @@ def _open(folder: Path) -> Judge:
     ]
 
     def talk(data: bytes, step: int) -> tuple[bytes, bool]:
-        soon.clear()
-        world = SteppedHttp(routes, LIMITS)
-        world.soon = soon
-        world.acceptor.call_soon = soon.append
+        world = SteppedHttp(routes, LIMITS, loop=loop)
         transport = world.talk(data, step=step) if data else world.connect()[1]
         assert not any(world.acceptor.faults.counts.values()), f"a step failed: {world.acceptor.faults.counts}"
         for view in desk.desk.all():
             desk.desk.drop(view.cursor.name)
         desk.turn()
-        return bytes(transport.written), transport.closed
+        return bytes(transport.taken), transport.closed
 
     def judge(one: Input) -> str:
         written, closed = talk(one.data, len(one.data) + 1)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import Any, Final, cast
 
-CALLS_MAX = 10_000
-"""More calls than this without the clock moving is a loop that never rests."""
+ROUNDS_MAX = 10_000
+"""More rounds than this without the clock moving is a loop that never rests."""
+Fails = Callable[[int, str], BaseException | None]
+"""Given the number of a call, from 0 on, and its name: what it raises."""
+CALLS: Final = (
+    "get_extra_info", "set_write_buffer_limits", "get_write_buffer_size", "write", "write_eof", "pause_reading",
+    "resume_reading", "is_closing", "close", "abort",
+)  # fmt: skip
+"""What a server calls of a socket."""
 
 
 @dataclass(slots=True)
@@ -33,7 +42,7 @@ class FakeLoop:
 
     now_ms: int
     ahead_ms: int = 0
-    _ready: list[Timer] = field(default_factory=list)
+    _ready: deque[Timer] = field(default_factory=deque)
     _timers: list[tuple[int, int, Timer]] = field(default_factory=list)
     _added: int = 0
 
@@ -66,16 +75,16 @@ class FakeLoop:
         heappush(self._timers, (self.now_ms + round(delay_s * 1000), self._added, timer))
         return timer
 
-    def run(self) -> None:
-        """Call what is ready, and what that makes ready, until nothing is."""
-        for _ in range(CALLS_MAX):
+    def run(self, rounds: int = ROUNDS_MAX) -> None:
+        """Call what is ready, and what that makes ready, until nothing is, or for so many rounds."""
+        for _ in range(rounds):
             if not self._ready:
                 return
-            ready, self._ready = self._ready, []
-            for timer in ready:
+            for _ in range(len(self._ready)):
+                timer = self._ready.popleft()
                 if not timer.cancelled:
                     timer.callback(*timer.arguments)
-        raise AssertionError("the server's turns never come to rest")
+        assert rounds < ROUNDS_MAX, "the server's turns never come to rest"
 
     def advance(self, duration_ms: int) -> None:
         """Move the clock, stopping at each timer on the way."""
@@ -93,15 +102,16 @@ class FakeLoop:
 class FakeTransport(asyncio.Transport):
     """The server's end of a socket. What the server writes goes to ``taken`` while the client reads, else it waits."""
 
-    def __init__(self, loop: FakeLoop, protocol: asyncio.BufferedProtocol) -> None:
-        super().__init__()
+    def __init__(self, loop: FakeLoop, protocol: asyncio.BaseProtocol, peer: tuple[str, int] | None = None) -> None:
+        super().__init__({"peername": peer} if peer else None)
         self._loop = loop
         self._protocol = protocol
         self._high_bytes = 65536
-        self._low_bytes = 16384
         self._waiting = bytearray()
         self._paused_writing = False
-        self._closing = False
+        self.closed = False
+        """The server has ended the connection."""
+        self.aborted = False
         self.lost = False
         self.taken = bytearray()
         self.written: bytearray | None = None
@@ -114,14 +124,15 @@ class FakeTransport(asyncio.Transport):
     # ---- the server's side -----------------------------------------------------------------------
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        del low
         self._high_bytes = 65536 if high is None else high
-        self._low_bytes = self._high_bytes // 4 if low is None else low
 
     def get_write_buffer_size(self) -> int:
         return len(self._waiting)
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         assert not self.ended, "the server writes after the end of its stream"
+        assert not self.closed, "the server writes after it has closed"
         if self.lost:
             return
         if self.written is not None:
@@ -144,24 +155,27 @@ class FakeTransport(asyncio.Transport):
         self.reading = True
 
     def is_closing(self) -> bool:
-        return self._closing
+        return self.closed or self.lost
 
     def close(self) -> None:
         """What waits is still written; then the connection is lost."""
-        self._closing = True
+        self.closed = True
         if not self._waiting:
-            self._lose()
+            self.lose()
 
     def abort(self) -> None:
         """What waits is thrown away."""
-        self._closing = True
-        self._waiting.clear()
-        self._lose()
+        self.closed = self.aborted = True
+        self.lose()
 
     # ---- the client's side -----------------------------------------------------------------------
 
-    lose = abort
-    """The client is gone."""
+    def lose(self) -> None:
+        """The client is gone, or has all that it gets."""
+        self._waiting.clear()
+        if not self.lost:
+            self.lost = True
+            self._loop.call_soon(self._protocol.connection_lost, None)
 
     def read_again(self) -> None:
         """The client takes what waits and goes on reading."""
@@ -171,15 +185,30 @@ class FakeTransport(asyncio.Transport):
         if self._paused_writing:
             self._paused_writing = False
             self._protocol.resume_writing()
-        if self._closing:
-            self._lose()
+        if self.closed:
+            self.lose()
 
     def read(self, count: int) -> None:
         """The client takes so many bytes of what waits, and no more."""
         self.taken += self._waiting[:count]
         del self._waiting[:count]
 
-    def _lose(self) -> None:
-        if not self.lost:
-            self.lost = True
-            self._loop.call_soon(self._protocol.connection_lost, None)
+
+class FaultyTransport(FakeTransport):
+    """Puts every call of the server into ``calls``, and raises where ``fails`` says so, before anything happens. What
+    the client does is no call.
+    """
+
+    def __init__(self, loop: FakeLoop, protocol: asyncio.BaseProtocol, fails: Fails, calls: list[str]) -> None:
+        super().__init__(loop, protocol, ("10.0.0.7", 4711))
+        self._fails = fails
+        self._calls = calls
+        for name in CALLS:
+            setattr(self, name, partial(self._called, name, getattr(self, name)))
+
+    def _called(self, name: str, real: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        self._calls.append(name)
+        error = self._fails(len(self._calls) - 1, name)
+        if error is not None:
+            raise error
+        return real(*arguments, **named)

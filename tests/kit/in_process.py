@@ -55,11 +55,13 @@ def counted_names() -> Temporaries:
 class Client:
     """One connection as its client sees it."""
 
-    def __init__(self, world: SteppedBroker) -> None:
+    def __init__(
+        self, world: SteppedBroker, socket: Callable[[FakeLoop, Connection], FakeTransport] = FakeTransport
+    ) -> None:
         self._world = world
         connection = world.acceptance.connect()
         self.connection: Connection = connection
-        self.transport = FakeTransport(world.loop, connection)
+        self.transport = socket(world.loop, connection)
         self.stream = ServerStream()
         self.unread = bytearray()
         """What the broker has not taken from this client."""
@@ -86,7 +88,7 @@ class Client:
         """Hand over what the broker wants to read; True when there was something."""
         transport = self.transport
         delivered = False
-        while self.unread and transport.reading and not transport.is_closing():
+        while self.unread and transport.reading and not (transport.closed or transport.lost):
             buffer = self.connection.get_buffer(-1)
             size = min(len(self.unread), READ_BYTES_MAX)
             buffer[:size] = self.unread[:size]
@@ -119,7 +121,7 @@ class Client:
     @property
     def is_closed(self) -> bool:
         """Did the broker end the connection?"""
-        return self.transport.ended or self.transport.lost or self.transport.is_closing()
+        return self.transport.ended or self.transport.closed or self.transport.lost
 
     def collect(self) -> list[ServerFrame]:
         """Frames that arrived and were not looked at; the caller removes what it has seen."""

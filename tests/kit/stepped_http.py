@@ -1,4 +1,4 @@
-"""The HTTP connection against a transport that is a list, a loop that is a list, and a clock that is a number."""
+"""HTTP connections on a fake loop."""
 
 from __future__ import annotations
 
@@ -15,56 +15,30 @@ from artemis_py.server.http.origins import Hosts
 from artemis_py.server.http.ports import connect
 from artemis_py.server.http.requests import Handler, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
+from tests.kit.fake_loop import FakeLoop, FakeTransport
 
 GET = b"GET /echo HTTP/1.1\r\nHost: broker\r\n\r\n"
 
 
-class FakeTransport(asyncio.Transport):
-    """Keeps what is written; tells whether it is closed and read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = bytearray()
-        self.closed = False
-        self.aborted = False
-        self.reading = True
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        assert not self.closed, "written after close"
-        self.written += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.closed = self.aborted = True
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-
 class SteppedHttp:
-    """One acceptor with a clock and a loop under the test's control."""
+    """One acceptor whose time passes when the test says so."""
 
     def __init__(
         self,
         routes: Mapping[str, Handler] | Sequence[Route] = (),
         limits: HttpLimits | None = None,
         authentication: Authentication | None = None,
+        loop: FakeLoop | None = None,
     ) -> None:
-        self.now_ms = 1_000
-        self.soon: list[Callable[[], None]] = []
+        self.loop = loop = loop or FakeLoop(1_000)
         self.requests: list[Request] = []
         if isinstance(routes, Mapping):
             routes = [Route(path, {"GET": handler}) for path, handler in routes.items()]
         self.acceptor = HttpAcceptor(
             [Route("/echo", {"GET": self.echo}), *routes],
-            now_ms=lambda: self.now_ms,
-            call_soon=self.soon.append,
-            call_threadsafe=self.soon.append,
+            now_ms=loop.clock_ms,
+            call_soon=loop.call_soon,
+            call_threadsafe=loop.call_soon,
             hosts=Hosts(["broker"]),
             limits=limits,
             authentication=authentication,
@@ -74,22 +48,20 @@ class SteppedHttp:
         self.requests.append(request)
         return Response(200, "text/plain", f"{request.method} {request.query}".encode())
 
-    def connect(self, transport: FakeTransport | None = None) -> tuple[HttpConnection, FakeTransport]:
-        connection, transport = cast(HttpConnection, connect(self.acceptor)), transport or FakeTransport()
+    def connect(
+        self, socket: Callable[[FakeLoop, asyncio.BaseProtocol], FakeTransport] = FakeTransport
+    ) -> tuple[HttpConnection, FakeTransport]:
+        connection = cast(HttpConnection, connect(self.acceptor))
+        transport = socket(self.loop, connection)
         connection.connection_made(transport)
         return connection, transport
-
-    def run(self) -> None:
-        """Runs the loop until nothing is left to do."""
-        while self.soon:
-            self.soon.pop(0)()
 
     def talk(self, data: bytes, *, step: int | None = None) -> FakeTransport:
         """Sends bytes on a new connection, whole or ``step`` at a time, and lets the loop run."""
         connection, transport = self.connect()
         for start in range(0, len(data), step or len(data)):
             connection.data_received(data[start : start + (step or len(data))])
-            self.run()
+            self.loop.run()
         return transport
 
 
@@ -114,5 +86,5 @@ def answers(written: bytes | bytearray, *methods: str) -> list[tuple[int, dict[s
 
 
 def answer(transport: FakeTransport, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
-    (only,) = answers(transport.written, method)
+    (only,) = answers(transport.taken, method)
     return only

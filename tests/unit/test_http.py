@@ -1,4 +1,4 @@
-"""The HTTP connection against a transport that is a list, a loop that is a list, and a clock that is a number."""
+"""HTTP connections on a fake loop."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def test_a_request_is_routed_and_the_connection_stays() -> None:
 def test_any_split_of_the_stream_gives_the_same_answers(stream: bytes) -> None:
     routes = [Route("/pieces", {"GET": lambda _: Response(200, "text/plain", iter([b"one", b"", b"two"]))})]
     whole = SteppedHttp(routes).talk(stream)
-    assert whole.written
+    assert whole.taken
     for step in (1, 2, 3, 7):
         split = SteppedHttp(routes).talk(stream, step=step)
-        assert (split.written, split.closed) == (whole.written, whole.closed)
+        assert (split.taken, split.closed) == (whole.taken, whole.closed)
     for cut in range(1, len(stream)):
         world = SteppedHttp(routes)
         connection, transport = world.connect()
         for part in (stream[:cut], stream[cut:]):
             connection.data_received(part)
-            world.run()
-        assert (transport.written, transport.closed) == (whole.written, whole.closed)
+            world.loop.run()
+        assert (transport.taken, transport.closed) == (whole.taken, whole.closed)
 
 
 def test_pipelined_requests_are_answered_in_order_one_per_round_of_the_loop() -> None:
@@ -64,10 +64,10 @@ def test_pipelined_requests_are_answered_in_order_one_per_round_of_the_loop() ->
     connection.data_received(b"".join(GET.replace(b"/echo", f"/echo?{n}".encode()) for n in range(3)))
     assert len(world.requests) == 1
     assert not transport.reading
-    world.soon.pop(0)()
+    world.loop.run(rounds=1)
     assert len(world.requests) == 2
-    world.run()
-    assert [body for _status, _headers, body in answers(transport.written, "GET", "GET", "GET")] == [
+    world.loop.run()
+    assert [body for _status, _headers, body in answers(transport.taken, "GET", "GET", "GET")] == [
         b"GET 0",
         b"GET 1",
         b"GET 2",
@@ -123,7 +123,7 @@ def test_a_body_over_the_limit_is_refused() -> None:
     head = b"POST /echo HTTP/1.1\r\nHost: broker\r\nContent-Length: %d\r\n\r\n"
     assert answer(SteppedHttp(limits=limits).talk(head % 10 + b"x" * 10))[0] == 405
     twice = SteppedHttp(limits=limits).talk((head % 10 + b"x" * 10) * 2)
-    assert [status for status, _headers, _body in answers(twice.written, "POST", "POST")] == [405, 405]
+    assert [status for status, _headers, _body in answers(twice.taken, "POST", "POST")] == [405, 405]
     transport = SteppedHttp(limits=limits).talk(head % 11 + b"x" * 11)
     assert answer(transport)[0] == 413
     assert transport.closed
@@ -141,7 +141,7 @@ def test_keep_alive(version: bytes, header: bytes, closed: bool) -> None:
 
 def test_what_is_wrong_after_a_head_request_is_still_told() -> None:
     transport = SteppedHttp().talk(GET.replace(b"GET", b"HEAD") + b"nonsense\r\n\r\n")
-    head, refusal = answers(transport.written, "HEAD", "GET")
+    head, refusal = answers(transport.taken, "HEAD", "GET")
     assert head[0] == 200
     assert refusal[0] == 400
     assert refusal[2]
@@ -156,7 +156,7 @@ def test_a_handler_that_fails_is_a_500_and_the_connection_stays(caplog: pytest.L
     transport = SteppedHttp({"/fail": Mock(side_effect=ZeroDivisionError("secret"))}).talk(
         GET.replace(b"/echo", b"/fail") + GET
     )
-    first, second = answers(transport.written, "GET", "GET")
+    first, second = answers(transport.taken, "GET", "GET")
     assert first[::2] == (500, b"internal error\n")
     assert second[0] == 200
     assert "the handler of /fail failed" in caplog.text
@@ -169,8 +169,8 @@ def test_an_answer_in_pieces_leaves_room_for_others_between_them() -> None:
     connection.data_received(GET.replace(b"/echo", b"/many"))
     for expected in range(5):
         assert piece.call_count == expected
-        world.soon.pop(0)()
-    world.run()
+        world.loop.run(rounds=1)
+    world.loop.run()
     status, headers, body = answer(transport)
     assert (status, headers["transfer-encoding"], body) == (200, "chunked", b"01234")
     assert transport.reading
@@ -181,7 +181,7 @@ def test_an_answer_in_pieces_that_breaks_off_is_cut_not_ended(caplog: pytest.Log
     world = SteppedHttp({"/broken": lambda _: Response(200, "text/plain", iter(piece, None))})
     transport = world.talk(GET.replace(b"/echo", b"/broken"))
     assert transport.aborted
-    assert not transport.written.endswith(b"0\r\n\r\n")
+    assert not transport.taken.endswith(b"0\r\n\r\n")
     assert "a response failed" in caplog.text
 
 
@@ -191,17 +191,17 @@ def test_a_client_that_does_not_read_gets_no_more_until_it_does() -> None:
     connection, transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/many") + GET)
     connection.pause_writing()
-    world.run()
+    world.loop.run()
     assert not piece.called
     assert not transport.reading
     connection.resume_writing()
-    world.soon.pop(0)()
+    world.loop.run(rounds=1)
     connection.pause_writing()
-    world.run()
+    world.loop.run()
     assert piece.call_count == 1
     connection.resume_writing()
-    world.run()
-    assert [body for _status, _headers, body in answers(transport.written, "GET", "GET")] == [b"xxx", b"GET "]
+    world.loop.run()
+    assert [body for _status, _headers, body in answers(transport.taken, "GET", "GET")] == [b"xxx", b"GET "]
 
 
 def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
@@ -217,9 +217,9 @@ def test_a_client_that_vanishes_ends_the_answer_in_pieces() -> None:
     world = SteppedHttp({"/endless": lambda _: Response(200, "text/plain", pieces())})
     connection, _transport = world.connect()
     connection.data_received(GET.replace(b"/echo", b"/endless"))
-    world.soon.pop(0)()
+    world.loop.run(rounds=1)
     connection.connection_lost(None)
-    world.run()
+    world.loop.run()
     assert closed == ["closed"]
     assert world.acceptor.connections_open == 0
 
@@ -229,9 +229,9 @@ def test_a_client_that_stops_sending_still_gets_its_answers() -> None:
     connection, transport = world.connect()
     connection.data_received(GET + GET)
     keeps_open = connection.eof_received()
-    world.run()
+    world.loop.run()
     assert keeps_open
-    assert len(answers(transport.written, "GET", "GET")) == 2
+    assert len(answers(transport.taken, "GET", "GET")) == 2
     assert transport.closed
 
 
@@ -249,7 +249,7 @@ def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
     connection, transport = world.connect()
     assert not connection.eof_received()
     assert transport.closed
-    assert not transport.written
+    assert not transport.taken
     connection.connection_lost(None)
     assert world.acceptor.connections_open == 0
 
@@ -257,14 +257,14 @@ def test_a_client_that_leaves_without_a_word_leaves_nothing() -> None:
 def test_an_idle_connection_is_ended() -> None:
     world = SteppedHttp(limits=HttpLimits(idle_ms_max=100))
     connection, transport = world.connect()
-    world.now_ms += 60
+    world.loop.now_ms += 60
     connection.data_received(GET)
-    world.run()
-    world.now_ms += 99
-    world.acceptor.tick(world.now_ms)
+    world.loop.run()
+    world.loop.now_ms += 99
+    world.acceptor.tick(world.loop.now_ms)
     assert not transport.closed
-    world.now_ms += 1
-    world.acceptor.tick(world.now_ms)
+    world.loop.now_ms += 1
+    world.acceptor.tick(world.loop.now_ms)
     assert transport.aborted
 
 
@@ -273,14 +273,15 @@ def test_a_closed_connection_whose_client_does_not_read_is_ended(more: bytes) ->
     """The system closes a socket only when the client has all that was written."""
     world = SteppedHttp(limits=HttpLimits(idle_ms_max=100, request_ms_max=50))
     connection, transport = world.connect()
+    transport.client_reads = False
     connection.data_received(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + more)
-    world.run()
+    world.loop.run()
     assert transport.closed
-    world.now_ms += 99
-    world.acceptor.tick(world.now_ms)
+    world.loop.now_ms += 99
+    world.acceptor.tick(world.loop.now_ms)
     assert not transport.aborted
-    world.now_ms += 1
-    world.acceptor.tick(world.now_ms)
+    world.loop.now_ms += 1
+    world.acceptor.tick(world.loop.now_ms)
     assert transport.aborted
 
 
@@ -289,19 +290,19 @@ def test_a_request_sent_slowly_does_not_hold_the_connection() -> None:
     connection, transport = world.connect()
     for byte in GET[:10]:
         connection.data_received(bytes([byte]))
-        world.now_ms += 10
-        world.acceptor.tick(world.now_ms)
+        world.loop.now_ms += 10
+        world.acceptor.tick(world.loop.now_ms)
     assert transport.aborted
 
 
 def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> None:
     world = SteppedHttp(limits=HttpLimits(connections_max=2))
     old, old_transport = world.connect()
-    world.now_ms += 1
+    world.loop.now_ms += 1
     young, young_transport = world.connect()
-    world.now_ms += 1
+    world.loop.now_ms += 1
     old.data_received(GET)  # now it is the other one that has waited for longest
-    world.run()
+    world.loop.run()
     new, new_transport = world.connect()
     assert [one.aborted for one in (old_transport, young_transport, new_transport)] == [False, True, False]
     young.data_received(GET)
@@ -309,7 +310,7 @@ def test_one_more_connection_takes_the_place_of_the_one_that_waits_longest() -> 
     young.connection_lost(None)
     assert world.acceptor.connections_open == 2
     new.data_received(GET)
-    world.run()
+    world.loop.run()
     assert answer(new_transport)[0] == 200
 
 
@@ -323,7 +324,7 @@ def test_health_is_answered_while_others_read_nothing_of_their_answers() -> None
         connection.data_received(b"GET /large HTTP/1.1\r\nHost: broker\r\n\r\n")
         connection.pause_writing()
         busy.append(transport)
-    world.run()
+    world.loop.run()
     for _ in range(5):
         assert answer(world.talk(b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n"))[0] == 200
         assert answer(world.talk(GET))[0] == 503
@@ -340,7 +341,7 @@ def test_a_spare_connection_becomes_a_regular_one_when_there_is_room() -> None:
     second, transport = world.connect()
     first.connection_lost(None)
     second.data_received(GET)
-    world.run()
+    world.loop.run()
     assert answer(transport)[0] == 200
 
 
@@ -354,17 +355,17 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(start: bytes) -> No
         connection, transport = world.connect()
         if before:
             connection.data_received(before)
-            world.run()
-        world.now_ms += 1000
+            world.loop.run()
+        world.loop.now_ms += 1000
         for byte in start:
             connection.data_received(bytes([byte]))
-        world.now_ms += 99
-        world.acceptor.tick(world.now_ms)
+        world.loop.now_ms += 99
+        world.acceptor.tick(world.loop.now_ms)
         assert not transport.closed
-        world.now_ms += 1
-        world.acceptor.tick(world.now_ms)
-        world.run()
-        assert answers(transport.written, *["GET"] * (2 if before else 1))[-1][0] == 408
+        world.loop.now_ms += 1
+        world.acceptor.tick(world.loop.now_ms)
+        world.loop.run()
+        assert answers(transport.taken, *["GET"] * (2 if before else 1))[-1][0] == 408
         assert transport.closed
 
 
@@ -372,11 +373,11 @@ def test_a_request_that_was_sent_ahead_has_its_time_from_its_turn_on() -> None:
     world = SteppedHttp(limits=HttpLimits(request_ms_max=100))
     connection, transport = world.connect()
     connection.data_received(GET + GET[:10])
-    world.run()
-    world.now_ms += 100
-    world.acceptor.tick(world.now_ms)
-    world.run()
-    assert [status for status, _, _ in answers(transport.written, "GET", "GET")] == [200, 408]
+    world.loop.run()
+    world.loop.now_ms += 100
+    world.acceptor.tick(world.loop.now_ms)
+    world.loop.run()
+    assert [status for status, _, _ in answers(transport.taken, "GET", "GET")] == [200, 408]
 
 
 def test_stop_closes_what_is_open_and_refuses_what_comes() -> None:

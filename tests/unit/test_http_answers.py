@@ -62,7 +62,7 @@ def test_methods_have_handlers_of_their_own() -> None:
     stream = HEAD % (b"GET", b"/one/a", b"") + put(b"/one/b", b" body") + HEAD % (b"DELETE", b"/one/c", b"")
     for step in (1, 7, 1000):
         transport = SteppedHttp(routes).talk(stream, step=step)
-        bodies = [body for _, _, body in answers(transport.written, "GET", "PUT", "DELETE")]
+        bodies = [body for _, _, body in answers(transport.taken, "GET", "PUT", "DELETE")]
         assert bodies == [b"got a", b"put b body", b"dropped c"]
     status, headers, _ = answer(SteppedHttp(routes).talk(HEAD % (b"POST", b"/one/a", b"")), "POST")
     assert (status, headers["allow"]) == (405, "GET, HEAD, PUT, DELETE")
@@ -84,12 +84,12 @@ def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
     connection, transport = world.connect()
     request = put(b"/keep", b"hello", b"Expect: 100-continue")
     connection.data_received(request[:-5])
-    world.run()
-    assert bytes(transport.written).startswith(b"HTTP/1.1 100 ")
+    world.loop.run()
+    assert bytes(transport.taken).startswith(b"HTTP/1.1 100 ")
     assert not transport.closed
     connection.data_received(request[-5:])
-    world.run()
-    assert transport.written.endswith(b"hello")
+    world.loop.run()
+    assert transport.taken.endswith(b"hello")
 
 
 # ---- answers that come later ---------------------------------------------------------------------

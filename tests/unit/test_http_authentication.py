@@ -6,6 +6,7 @@ import base64
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import pytest
@@ -19,8 +20,9 @@ from artemis_py.server.http.requests import HttpLimits, Request, Response
 from artemis_py.server.http.response_writer import SAFETY
 from artemis_py.server.http.routing import Route
 from tests.kit.documents import load_core
+from tests.kit.fake_loop import FakeTransport
 from tests.kit.secured import basic
-from tests.kit.stepped_http import FakeTransport, SteppedHttp, answer, answers
+from tests.kit.stepped_http import SteppedHttp, answer, answers
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}
 ROLES: Final = {"ann": frozenset({"editors"}), "bob": frozenset({"viewers"}), "guest": frozenset({"guests"})}
@@ -133,11 +135,11 @@ def test_each_route_is_for_those_who_may(method: str, path: str, statuses: tuple
         http = world(desk, "metrics")
         transport = http.talk(asked(method, path, header, body=body))
         desk.let_go()
-        http.run()
+        http.loop.run()
         found, headers, text = answer(transport, method)
         assert found == status, (who, method, path)
         assert ("www-authenticate" in headers) == (status == 401)
-        assert not any(secret.encode() in transport.written for secret in SECRETS)
+        assert not any(secret.encode() in transport.taken for secret in SECRETS)
         assert all(headers[name.lower()] == value for name, value in SAFETY)
         assert (text == body) == (status == 200 or method == "HEAD")
         assert not transport.closed
@@ -182,20 +184,20 @@ def test_a_request_waits_for_its_login_and_holds_nobody_else() -> None:
     http = world(desk, "metrics")
     connection, transport = http.connect()
     connection.data_received(asked("PUT", "/cursor/c", WHO["editor"], body=b"0123456789")[:-4])
-    http.run()
-    assert (transport.reading, transport.written) == (False, b"")
+    http.loop.run()
+    assert (transport.reading, transport.taken) == (False, b"")
     connection.data_received(b"6789" + asked("GET", "/log", WHO["viewer"]))  # what the socket had already
-    assert transport.written == b""
+    assert transport.taken == b""
     assert answer(http.talk(asked("GET", "/metrics")))[0] == 200
-    http.now_ms += HttpLimits().request_ms_max
-    http.acceptor.tick(http.now_ms)
+    http.loop.now_ms += HttpLimits().request_ms_max
+    http.acceptor.tick(http.loop.now_ms)
     assert not transport.closed, "not the client is slow, but the login"
     desk.let_go()
-    http.run()
+    http.loop.run()
     assert len(desk.waiting) == 1, "one request at a time"
     desk.let_go()
-    http.run()
-    assert [found[0] for found in answers(transport.written, "PUT", "GET")] == [200, 200]
+    http.loop.run()
+    assert [found[0] for found in answers(transport.taken, "PUT", "GET")] == [200, 200]
 
 
 def test_a_client_that_leaves_is_forgotten() -> None:
@@ -206,8 +208,8 @@ def test_a_client_that_leaves_is_forgotten() -> None:
     connection.connection_lost(None)
     assert desk.waiting[0][0].is_given_up
     desk.let_go()
-    http.run()
-    assert (transport.written, http.requests) == (b"", [])
+    http.loop.run()
+    assert (transport.taken, http.requests) == (b"", [])
 
 
 def test_a_body_is_not_asked_for_before_the_login() -> None:
@@ -215,10 +217,10 @@ def test_a_body_is_not_asked_for_before_the_login() -> None:
     http = world(desk)
     for header, starts in (("wrong", b"HTTP/1.1 401 "), ("viewer", b"HTTP/1.1 403 "), ("editor", b"HTTP/1.1 100 ")):
         transport = http.talk(asked("PUT", "/cursor/c", WHO[header], b"Expect: 100-continue", b"Content-Length: 4"))
-        assert transport.written == b""
+        assert transport.taken == b""
         desk.let_go()
-        http.run()
-        assert transport.written.startswith(starts)
+        http.loop.run()
+        assert transport.taken.startswith(starts)
         assert transport.closed == (header != "editor")
 
 
@@ -241,7 +243,7 @@ def test_a_desk_that_cannot_tell_now_is_asked_again_later() -> None:
     [(login, _, wake)] = desk.waiting
     login.refusal, login.is_open = "Too many logins are waiting; try again later", True
     wake()
-    http.run()
+    http.loop.run()
     status, headers, text = answer(transport)
     assert (status, headers["retry-after"], b"try again later" in text) == (503, "5", True)
 
@@ -251,19 +253,17 @@ def test_strangers_take_no_place_of_those_who_logged_in() -> None:
     http = world(SmallDesk(), limits=limits)
     friend, kept = http.connect()
     friend.data_received(asked("GET", "/log", WHO["viewer"]))
-    http.run()
-    http.now_ms += 1000
+    http.loop.run()
+    http.loop.now_ms += 1000
     strangers = [http.connect()[1] for _ in range(20)]
     assert [one.closed for one in strangers] == [True] * 17 + [False] * 3
     for number in range(20):
-        transport = FakeTransport()
-        transport._extra["peername"] = (f"10.0.0.{number}", 1)  # type: ignore[attr-defined]
-        http.connect(transport)
+        http.connect(partial(FakeTransport, peer=(f"10.0.0.{number}", 1)))
     assert not kept.closed
     assert http.acceptor.connections_open == limits.connections_max
     friend.data_received(asked("GET", "/log", WHO["viewer"]))
-    http.run()
-    assert [found[0] for found in answers(kept.written, "GET", "GET")] == [200, 200]
+    http.loop.run()
+    assert [found[0] for found in answers(kept.taken, "GET", "GET")] == [200, 200]
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_no_password_is_in_a_repr_or_in_the_log_of_a_handler_that_fails(caplog: 
     with caplog.at_level(logging.DEBUG):
         transport = http.talk(asked("GET", "/fails", WHO["editor"]))
     assert answer(transport)[0] == 500
-    said = caplog.text + transport.written.decode()
+    said = caplog.text + transport.taken.decode()
     assert "the handler of /fails failed" in said
     header = WHO["editor"].split()[-1].decode()
     assert header not in said
@@ -333,14 +333,14 @@ def test_a_stream_ends_with_its_reason_when_its_user_may_not_have_it_any_more(us
     connection, transport = here.connect()
     login = basic(user, USERS.get(user, TOKEN)).encode()
     connection.data_received(asked("GET", "/events", b"Authorization: %b" % login))
-    here.run()
+    here.loop.run()
     stream.put(b"event: before\ndata: {}\n\n")
-    here.run()
+    here.loop.run()
     may_have.remove("guest")
     here.acceptor.recheck_rights({changed})
     here.acceptor.recheck_rights({changed})
-    here.run()
-    ((status, _, body),) = answers(transport.written, "GET")
+    here.loop.run()
+    ((status, _, body),) = answers(transport.taken, "GET")
     assert (status, left, transport.closed) == (200, [stream], True)
     before, problem = body.decode().split("\n\n", 1)
     assert before == "event: before\ndata: {}"

@@ -84,9 +84,9 @@ DOUBTFUL = {
 def test_it_is_refused_and_nothing_follows(sent: bytes, step: int | None) -> None:
     made = SteppedHttp(PUT)
     transport = made.talk(sent + SMUGGLED, step=step)
-    status = int(bytes(transport.written)[9:12])
-    assert status == 400, bytes(transport.written)
-    assert bytes(transport.written).count(b"HTTP/1.1 ") == 1
+    status = int(bytes(transport.taken)[9:12])
+    assert status == 400, bytes(transport.taken)
+    assert bytes(transport.taken).count(b"HTTP/1.1 ") == 1
     assert transport.closed
     assert [request.path for request in made.requests] == []
 
@@ -102,8 +102,8 @@ def test_other_codings_are_not_implemented() -> None:
         b"\x0bchunked",
     ):
         transport = SteppedHttp(PUT).talk(head(b"Transfer-Encoding: " + coding) + BODY + SMUGGLED)
-        assert bytes(transport.written)[9:12] in (b"501", b"400"), coding
-        assert bytes(transport.written).count(b"HTTP/1.1 ") == 1
+        assert bytes(transport.taken)[9:12] in (b"501", b"400"), coding
+        assert bytes(transport.taken).count(b"HTTP/1.1 ") == 1
         assert transport.closed
 
 
@@ -118,7 +118,7 @@ def test_what_is_clear_is_answered(step: int | None) -> None:
         head(b"Content-Length: 0", b"X-Empty:", b"X-Odd: a:b ,c"),
     ])  # fmt: skip
     transport = SteppedHttp(PUT).talk(sent + SMUGGLED, step=step)
-    found = answers(transport.written, *["POST"] * 6, "GET")
+    found = answers(transport.taken, *["POST"] * 6, "GET")
     assert [(status, body) for status, _, body in found] == [
         (200, b"hello"), (200, b"hel\n\n"), (200, b"hello"), (200, b"\n\x00"), (200, b""), (200, b""),
         (200, b"GET smuggled"),

@@ -17,7 +17,8 @@ from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
-from tests.wire.faulty import CALLS, Fails, FaultyClient, breaking, named
+from tests.kit.fake_loop import CALLS, Fails
+from tests.wire.faulty import FaultyClient, breaking, named
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
