@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -15,12 +13,17 @@ from artemis_py.server.bridges import bridge as module
 from artemis_py.server.bridges.bridge import Bridge, Bridges, Link
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.tls import context
-from artemis_py.stomp.client import FrameReader, frame
+from artemis_py.stomp.client import frame
 from tests.kit.bridged import QUEUES
+from tests.kit.fake_broker import FakeBroker
 from tests.kit.in_process import InProcessBroker, configuration
+from tests.kit.process import for_each_test
 
 WAIT_S = 60.0
 NOBODY = "tcp://127.0.0.1:1"
+
+
+peer = for_each_test(lambda _: FakeBroker())
 
 
 def declared(settings: str, *uris: str) -> BrokerConfig:
@@ -58,48 +61,6 @@ class World:
         sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
         for body in bodies:
             sender.send(frame("SEND", [("destination", "/queue/orders")], body))
-
-
-@dataclass(eq=False)
-class Peer:
-    """Another broker. It confirms messages, unless it is to hold its RECEIPTs back (``holds``), and closes the
-    connection over the body ``bad``.
-    """
-
-    holds: bool = False
-    connects: int = 0
-    taken: list[bytes] = field(default_factory=list)
-    _held: list[Callable[[], None]] = field(default_factory=list)
-
-    async def listen(self) -> str:
-        """Begins. Returns the URI for a connector."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        frames = FrameReader()
-        while data := await reader.read(65536):
-            frames.feed(data)
-            for each in frames.frames():
-                if each.command == "CONNECT":
-                    self.connects += 1
-                    writer.write(frame("CONNECTED", [("version", "1.2")]))
-                elif each.body == b"bad":
-                    writer.close()
-                    return
-                elif each.command == "SEND":
-                    self.taken.append(each.body)
-                    receipt = frame("RECEIPT", [("receipt-id", each.headers["receipt"])])
-                    self._held.append(partial(writer.write, receipt))
-                    if not self.holds:
-                        self.confirm()
-        writer.close()
-
-    def confirm(self) -> None:
-        """It has what it was sent."""
-        held, self._held = self._held, []
-        for write in held:
-            write()
 
 
 @pytest.mark.asyncio
@@ -160,9 +121,9 @@ async def test_a_changed_bridge_begins_when_the_old_one_has_ended() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other() -> None:
-    peer = Peer()
-    it = World("<retry-interval>1</retry-interval>", await peer.listen())
+async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other(peer: FakeBroker) -> None:
+    peer.faults.closes_over = b"bad"
+    it = World("<retry-interval>1</retry-interval>", f"tcp://127.0.0.1:{peer.port}")
     it.send(b"1", b"bad", b"2")
     await it.until(lambda bridge: bridge.forwarded_count == 2)
     assert (it.world.queue("orders").message_count, it.world.queue("dead").message_count, it.bridge.refused_count) == (
@@ -174,54 +135,52 @@ async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_othe
     it.bridges.cut()
 
 
-async def with_a_message_on_the_way() -> tuple[World, Peer, str]:
-    """A bridge that has sent a message, its peer, which has not confirmed it, and the URI of that."""
-    peer = Peer()
-    peer.holds = True
-    uri = await peer.listen()
-    it = World("", uri)
+async def with_a_message_on_the_way(peer: FakeBroker) -> World:
+    """A bridge that has sent a message to a peer that has not confirmed it."""
+    peer.faults.receipts = False
+    it = World("", f"tcp://127.0.0.1:{peer.port}")
     it.send(b"1")
-    await it.until(lambda bridge: bool(peer.taken))
-    return it, peer, uri
+    await it.until(lambda bridge: bool(peer.sends))
+    return it
 
 
 @pytest.mark.asyncio
-async def test_a_start_during_a_stop_is_not_lost() -> None:
-    it, peer, _ = await with_a_message_on_the_way()
+async def test_a_start_during_a_stop_is_not_lost(peer: FakeBroker) -> None:
+    it = await with_a_message_on_the_way(peer)
     it.bridge.stop(it.world.now_ms)
     assert it.bridge.state == module.STOPPING
     it.bridge.start()
     assert it.bridge.state == module.STOPPING, "what is on the way is confirmed first"
     peer.confirm()
     await it.until(lambda bridge: bridge.state == module.CONNECTED)
-    assert (peer.connects, it.world.queue("orders").message_count) == (2, 0)
+    assert (len(peer.connects), it.world.queue("orders").message_count) == (2, 0)
     it.bridges.cut()
 
 
 @pytest.mark.asyncio
-async def test_a_bridge_that_waits_for_the_one_before_it_may_be_removed() -> None:
+async def test_a_bridge_that_waits_for_the_one_before_it_may_be_removed(peer: FakeBroker) -> None:
     """Nothing connects when the first one has ended."""
-    it, peer, uri = await with_a_message_on_the_way()
+    it = await with_a_message_on_the_way(peer)
     first = it.bridge
-    it.bridges.use(declared("<concurrency>2</concurrency>", uri))
+    it.bridges.use(declared("<concurrency>2</concurrency>", f"tcp://127.0.0.1:{peer.port}"))
     waits = it.bridges.by_name["b"]
     assert (waits.before, waits.state) == (first, module.STOPPED)
     it.bridges.use(configuration(QUEUES))
     peer.confirm()
     await it.until(lambda bridge: bridge.state == module.STOPPED)
     assert it.bridges.have_ended
-    assert ([link.state for link in waits.links], peer.connects) == ([module.STOPPED] * 2, 1)
+    assert ([link.state for link in waits.links], len(peer.connects)) == ([module.STOPPED] * 2, 1)
     it.bridges.cut()
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("stops", [False, True])
-async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, stops: bool) -> None:
+async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(peer: FakeBroker, *, stops: bool) -> None:
     """One bridge at a time, so that messages keep their order; and none if an operator has stopped the last one."""
-    it, peer, uri = await with_a_message_on_the_way()
+    it = await with_a_message_on_the_way(peer)
     first = it.bridge
     for count in (2, 3):
-        it.bridges.use(declared(f"<concurrency>{count}</concurrency>", uri))
+        it.bridges.use(declared(f"<concurrency>{count}</concurrency>", f"tcp://127.0.0.1:{peer.port}"))
         it.bridge = it.bridges.by_name["b"]
         it.bridge.start()  # by an operator, too
         assert (first.state, it.bridge.state) == (module.STOPPING, module.STOPPED)
@@ -230,8 +189,8 @@ async def test_two_reloads_while_the_first_bridge_waits_for_confirmations(*, sto
     peer.confirm()
     await it.until(lambda bridge: first.state == module.STOPPED)
     if stops:
-        assert (it.bridge.state, peer.connects) == (module.STOPPED, 1)
+        assert (it.bridge.state, len(peer.connects)) == (module.STOPPED, 1)
     else:
         await it.until(lambda bridge: bridge.connected_count == 3)
-        assert peer.connects == 1 + 3
+        assert len(peer.connects) == 1 + 3
     it.bridges.cut()

@@ -6,7 +6,7 @@ import pytest
 
 from artemis_py.cli.main import main
 from artemis_py.perf.registry import SCENARIOS
-from tests.unit.perf.fake_broker import FakeBroker, Faults
+from tests.kit.fake_broker import FakeBroker, Faults
 
 
 def test_json_of_a_real_run(capsys: pytest.CaptureFixture[str]) -> None:

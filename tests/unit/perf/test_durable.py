@@ -14,9 +14,9 @@ from artemis_py.perf.link import Link, Target
 from artemis_py.perf.process import syncs_of
 from artemis_py.perf.scenario import Options, Run
 from artemis_py.perf.sync import fdatasync_ns, median_us
+from tests.kit.fake_broker import FakeBroker, Faults
 from tests.kit.ports import free_port
 from tests.kit.web_server import web_server
-from tests.unit.perf.fake_broker import FakeBroker, Faults
 from tests.unit.perf.test_scenarios import MESSAGES, load, measure
 
 CONFIGURATION = """\

@@ -8,7 +8,7 @@ from artemis_py.errors import PerfError
 from artemis_py.perf.link import Target
 from artemis_py.perf.scenario import Options, Run
 from bench.replays import measure_round, replaying
-from tests.unit.perf.fake_broker import FakeBroker, Faults
+from tests.kit.fake_broker import FakeBroker, Faults
 
 
 def test_replays_that_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

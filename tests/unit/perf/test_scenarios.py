@@ -13,8 +13,8 @@ from artemis_py.perf.process import ProcessTree
 from artemis_py.perf.registry import SCENARIOS, choose
 from artemis_py.perf.scenario import Options, Run, check_broker, run_rounds, warm_up
 from artemis_py.perf.sync import SyncProducers
+from tests.kit.fake_broker import FakeBroker, Faults
 from tests.kit.process import eventually
-from tests.unit.perf.fake_broker import FakeBroker, Faults
 
 MESSAGES = 400
 

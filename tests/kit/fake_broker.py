@@ -20,6 +20,8 @@ class Faults:
     drop_at: int = 0
     double_at: int = 0
     close_at: int = 0
+    closes_over: bytes | None = None
+    """The body of a message that it does not want."""
     extra_at_goodbye: bool = False
     ignores_acks: bool = False
     refuse_login: bool = False
@@ -65,6 +67,13 @@ class FakeBroker(socketserver.ThreadingTCPServer):
             for client in self.clients:
                 client.sock.close()
 
+    def confirm(self) -> None:
+        """Its clients get the RECEIPTs of what they have sent so far."""
+        with self.lock:
+            for client in self.clients:
+                for found in self.sends:
+                    self._write(client, frame("RECEIPT", (("receipt-id", found.headers["receipt"]),)))
+
     def take(self, client: Client, found: ServerFrame) -> None:
         destination = found.headers.get("destination", "")
         if found.command == "CONNECT":
@@ -81,6 +90,9 @@ class FakeBroker(socketserver.ThreadingTCPServer):
             for body in self._waiting.pop(destination, []):
                 self._deliver(client, destination, body)
         elif found.command == "SEND":
+            if found.body == self.faults.closes_over:
+                client.sock.shutdown(socket.SHUT_RDWR)
+                return
             self.sends.append(found)
             readers = [reader for reader in self.clients if destination in reader.subscriptions]
             if not readers and destination.startswith("/queue/"):
