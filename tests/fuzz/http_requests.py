@@ -13,10 +13,8 @@ from artemis_py.server.http.log_routes import cursor_routes, file_response, log_
 from artemis_py.server.http.monitoring_routes import health_routes
 from artemis_py.server.http.requests import FileBody, HttpLimits, Request, Response
 from artemis_py.server.http.routing import Route
-from artemis_py.server.log_view import LogView
 from tests.fuzz.fuzzing import Fuzzer, Input, Judge
 from tests.kit.fake_loop import FakeLoop
-from tests.kit.journal_with_cursors import JournalWithCursors
 from tests.kit.log_desk import Desk
 from tests.kit.metrics import exporter_of
 from tests.kit.stepped_http import SteppedHttp
@@ -83,15 +81,6 @@ _LISTING = re.compile(rb'\{"broker":.*?\n\]\}\n', re.DOTALL)
 """The segments of the log, to which every cursor that is set adds: between two tries there may be one more."""
 
 
-class Log(Desk):
-    """A log that retains little."""
-
-    def __init__(self, folder: Path) -> None:
-        JournalWithCursors.__init__(self, folder, bytes_max=20_000)
-        self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-        self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
-
-
 def _without_reason(written: bytes, closed: bool) -> tuple[object, ...]:
     """What was answered, without numbers, which move with the log, and without h11's reason for refusing a broken
     request, which depends on how much of it has come.
@@ -101,7 +90,7 @@ def _without_reason(written: bytes, closed: bool) -> tuple[object, ...]:
 
 
 def _open(folder: Path) -> Judge:
-    desk = Log(folder)
+    desk = Desk(folder, bytes_max=20_000)  # retains little
     desk.keep(2)
     content = folder / "content"
     content.write_bytes(bytes(SIZE_BYTES))

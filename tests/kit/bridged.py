@@ -7,7 +7,7 @@ from artemis_py.record_log import MemoryLog
 from artemis_py.server.bridges.connection import BridgeConnection, End, Login
 from artemis_py.stomp.client import FrameReader, ServerFrame, frame
 from tests.kit.fake_loop import FakeTransport
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import InProcessBroker, configuration
 
 QUEUES = """<addresses><address name="orders"><anycast><queue name="orders"/></anycast></address>
 <address name="dead"><anycast><queue name="dead"/></anycast></address></addresses>
@@ -28,8 +28,7 @@ class Bridged:
         self.looped: list[int] = []
         """Messages that came back."""
         self.openings: list[BridgeConnection] = []
-        self.sender: Client = self.world.client("sender")
-        self.sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
+        self.sender = self.world.client("sender").greet()
         self.connect()
 
     def connect(self, suspects: int = 0, suspected: int = 0) -> None:

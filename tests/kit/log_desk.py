@@ -14,8 +14,8 @@ from tests.kit.journal_with_cursors import JournalWithCursors
 class Desk(JournalWithCursors):
     """A journal with a view of its log; one message stays, so that nothing is retained unless the test moves it."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, bytes_max=None)
+    def __init__(self, folder: Path, bytes_max: int | None = None) -> None:
+        super().__init__(folder, bytes_max=bytes_max)
         self.journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
         self.view = LogView(self.journal, folder / "journal", "id", [], self.retention)
 

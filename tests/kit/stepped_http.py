@@ -65,6 +65,12 @@ class SteppedHttp:
         return transport
 
 
+def asked(method: str, path: str, *headers: bytes, body: bytes = b"") -> bytes:
+    """A request."""
+    length = [b"Content-Length: %d" % len(body)] if body else []
+    return b"\r\n".join([f"{method} {path} HTTP/1.1".encode(), b"Host: broker", *headers, *length]) + b"\r\n\r\n" + body
+
+
 def answers(written: bytes | bytearray, *methods: str) -> list[tuple[int, dict[str, str], bytes]]:
     """Parses answers to requests of these methods as a client does: (status, headers, body)."""
     client = h11.Connection(h11.CLIENT)

@@ -24,17 +24,8 @@ from artemis_py.server.http.requests import FileBody, Handler, HttpLimits, Respo
 from artemis_py.server.http.routing import Route, Routes
 from tests.kit.loops import called_back, until
 from tests.kit.process import open_below
-from tests.kit.stepped_http import SteppedHttp, answer, answers
+from tests.kit.stepped_http import SteppedHttp, answer, answers, asked
 from tests.unit.test_http_authentication import AUTHORIZER, SmallDesk
-
-HEAD = b"%s %s HTTP/1.1\r\nHost: broker\r\n%s\r\n"
-
-
-def put(path: bytes, body: bytes, *headers: bytes) -> bytes:
-    """A PUT request."""
-    lines = b"".join(header + b"\r\n" for header in (b"Content-Length: %d" % len(body), *headers))
-    return HEAD % (b"PUT", path, lines) + body
-
 
 # ---- routes --------------------------------------------------------------------------------------
 
@@ -59,22 +50,22 @@ def test_methods_have_handlers_of_their_own() -> None:
         return lambda request: Response(200, "text/plain", text + request.parameters["name"].encode() + request.body)
 
     routes = [Route("/one/{name}", {"GET": say(b"got "), "PUT": say(b"put "), "DELETE": say(b"dropped ")})]
-    stream = HEAD % (b"GET", b"/one/a", b"") + put(b"/one/b", b" body") + HEAD % (b"DELETE", b"/one/c", b"")
+    stream = asked("GET", "/one/a") + asked("PUT", "/one/b", body=b" body") + asked("DELETE", "/one/c")
     for step in (1, 7, 1000):
         transport = SteppedHttp(routes).talk(stream, step=step)
         bodies = [body for _, _, body in answers(transport.taken, "GET", "PUT", "DELETE")]
         assert bodies == [b"got a", b"put b body", b"dropped c"]
-    status, headers, _ = answer(SteppedHttp(routes).talk(HEAD % (b"POST", b"/one/a", b"")), "POST")
+    status, headers, _ = answer(SteppedHttp(routes).talk(asked("POST", "/one/a")), "POST")
     assert (status, headers["allow"]) == (405, "GET, HEAD, PUT, DELETE")
 
 
 def test_a_body_is_read_only_where_somebody_wants_it() -> None:
     keep = Mock(return_value=Response(200, "text/plain", b"ok"))
     routes = [Route("/keep", {"GET": keep, "PUT": keep})]
-    chunked = HEAD % (b"PUT", b"/keep", b"Transfer-Encoding: chunked\r\n") + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    SteppedHttp(routes).talk(chunked + HEAD % (b"GET", b"/keep", b"Content-Length: 3\r\n") + b"xyz")
+    chunked = asked("PUT", "/keep", b"Transfer-Encoding: chunked") + b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    SteppedHttp(routes).talk(chunked + asked("GET", "/keep", b"Content-Length: 3") + b"xyz")
     assert [call.args[0].body for call in keep.call_args_list] == [b"abcde", b""]
-    too_long = SteppedHttp(routes, HttpLimits(body_bytes_max=10)).talk(put(b"/keep", b"x" * 11))
+    too_long = SteppedHttp(routes, HttpLimits(body_bytes_max=10)).talk(asked("PUT", "/keep", body=b"x" * 11))
     assert answer(too_long, "PUT")[0] == 413
     assert keep.call_count == 2
 
@@ -82,7 +73,7 @@ def test_a_body_is_read_only_where_somebody_wants_it() -> None:
 def test_a_client_that_asks_before_it_sends_a_body_is_told_to() -> None:
     world = SteppedHttp([Route("/keep", {"PUT": lambda request: Response(200, "text/plain", request.body)})])
     connection, transport = world.connect()
-    request = put(b"/keep", b"hello", b"Expect: 100-continue")
+    request = asked("PUT", "/keep", b"Expect: 100-continue", body=b"hello")
     connection.data_received(request[:-5])
     world.loop.run()
     assert bytes(transport.taken).startswith(b"HTTP/1.1 100 ")
@@ -144,7 +135,7 @@ async def test_an_answer_may_come_later_and_keeps_its_place() -> None:
     first, second = asyncio.Future[Response](), asyncio.Future[Response]()
     later = Mock(side_effect=[first, second])
     async with talking([Route("/later", {"GET": later}), Route("/fails", {"GET": later})]) as (reader, writer):
-        writer.write(HEAD % (b"GET", b"/later", b"") + HEAD % (b"GET", b"/fails", b"") + HEAD % (b"GET", b"/none", b""))
+        writer.write(asked("GET", "/later") + asked("GET", "/fails") + asked("GET", "/none"))
         await until(lambda: later.call_count == 1)
         first.set_result(Response(200, "text/plain", b"later"))
         await until(lambda: later.call_count == 2)
@@ -160,7 +151,7 @@ async def test_a_large_answer_in_pieces() -> None:
     pieces = [b"x" * 100_000] * 20
     large = Route("/large", {"GET": lambda _: Response(200, "text/plain", iter(pieces))})
     async with talking([large]) as (reader, writer):
-        writer.write(HEAD % (b"GET", b"/large", b"") + b"GET /none HTTP/1.0\r\n\r\n")
+        writer.write(asked("GET", "/large") + b"GET /none HTTP/1.0\r\n\r\n")
         writer.write_eof()
         first, second = answers(await reader.read(), "GET", "GET")
     assert first[::2] == (200, b"".join(pieces))
@@ -172,7 +163,7 @@ async def test_a_client_that_leaves_does_not_wait_for_its_answer() -> None:
     answer = asyncio.Future[Response]()
     later = Mock(return_value=answer)
     async with talking([Route("/later", {"GET": later})]) as (_, writer):
-        writer.write(HEAD % (b"GET", b"/later", b""))
+        writer.write(asked("GET", "/later"))
         await until(lambda: later.called)
     assert answer.cancelled()
 
@@ -182,7 +173,7 @@ async def test_one_that_sends_no_more_is_given_up_after_a_while() -> None:
     first, second = asyncio.Future[Response](), asyncio.Future[Response]()
     later = Mock(side_effect=[first, second])
     async with talking([Route("/later", {"GET": later})]) as (_, writer):
-        writer.write(HEAD % (b"GET", b"/later", b"") * 2)
+        writer.write(asked("GET", "/later") * 2)
         writer.write_eof()
         await until(lambda: later.call_count == 1)
         first.set_result(Response(200, "text/plain", b"in time"))
@@ -194,7 +185,7 @@ async def test_a_client_that_leaves_while_its_login_is_decided() -> None:
     desk = SmallDesk(waits=True)
     routes = [Route("/log", {"GET": Mock()}, {"GET": "broker.getLog"})]
     async with talking(routes, authentication=Authentication(desk, AUTHORIZER)) as (_, writer):
-        writer.write(HEAD % (b"GET", b"/log", b"Authorization: Basic YTpi\r\n"))
+        writer.write(asked("GET", "/log", b"Authorization: Basic YTpi"))
         await until(lambda: len(desk.waiting) == 1)
         writer.transport.abort()
     assert desk.waiting[0][0].is_given_up
@@ -208,7 +199,7 @@ async def test_a_client_that_leaves_while_a_file_waits_for_its_time(tmp_path: Pa
     path = tmp_path / "file"
     path.write_bytes(bytes(4 << 20))
     async with talking(serving(path), HttpLimits(file_bytes_per_second_max=600)) as (reader, writer):
-        writer.write(HEAD % (b"GET", b"/file", b""))
+        writer.write(asked("GET", "/file"))
         await reader.readexactly(1 << 20)  # the next chunk is due in half an hour
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.close()
@@ -254,11 +245,11 @@ async def test_a_file_and_its_parts(tmp_path: Path) -> None:
     path.write_bytes(content)
     ranges = (b"bytes=0-9", b"bytes=4999999-", b"bytes=5000000-", b"bytes=0-4999999", b"bytes=-7")
     async with talking(serving(path)) as (reader, writer):
-        writer.write(HEAD % (b"HEAD", b"/file", b""))
-        writer.write(HEAD % (b"GET", b"/file", b""))
+        writer.write(asked("HEAD", "/file"))
+        writer.write(asked("GET", "/file"))
         for text in ranges:
-            writer.write(HEAD % (b"GET", b"/file", b"Range: %s\r\n" % text))
-        writer.write(HEAD % (b"HEAD", b"/file", b"Range: bytes=0-1\r\n") + HEAD % (b"GET", b"/none", b""))
+            writer.write(asked("GET", "/file", b"Range: %s" % text))
+        writer.write(asked("HEAD", "/file", b"Range: bytes=0-1") + asked("GET", "/none"))
         writer.write_eof()
         methods = ["HEAD", *["GET"] * (1 + len(ranges)), "HEAD", "GET"]
         found = answers(await reader.read(), *methods)
@@ -279,7 +270,7 @@ async def test_a_file_that_is_shorter_than_said_cuts_the_connection(tmp_path: Pa
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1000)
     async with talking(serving(path, 2000)) as (reader, writer):
-        writer.write(HEAD % (b"GET", b"/file", b"") * 2)
+        writer.write(asked("GET", "/file") * 2)
         try:
             text = await reader.read()
         except ConnectionResetError:
@@ -295,10 +286,10 @@ async def test_a_client_that_does_not_read_holds_up_nobody_and_is_ended(tmp_path
     now = [0]
     async with accepting(serving(path), HttpLimits(idle_ms_max=1000), now_ms=lambda: now[0]) as (acceptor, address):
         lazy = socket.create_connection(address)
-        lazy.sendall(HEAD % (b"GET", b"/file", b""))
+        lazy.sendall(asked("GET", "/file"))
         await until(lambda: acceptor.connections_open == 1)
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(HEAD % (b"GET", b"/file", b"Range: bytes=0-99\r\n"))
+        writer.write(asked("GET", "/file", b"Range: bytes=0-99"))
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
         assert b" 206 " in head
         assert await asyncio.wait_for(reader.readexactly(100), 10) == bytes(100)

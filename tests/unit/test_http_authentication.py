@@ -22,7 +22,7 @@ from artemis_py.server.http.routing import Route
 from tests.kit.documents import load_core
 from tests.kit.fake_loop import FakeTransport
 from tests.kit.secured import basic
-from tests.kit.stepped_http import SteppedHttp, answer, answers
+from tests.kit.stepped_http import SteppedHttp, answer, answers, asked
 
 USERS: Final = {"ann": "s3cret:€", "bob": "other"}
 ROLES: Final = {"ann": frozenset({"editors"}), "bob": frozenset({"viewers"}), "guest": frozenset({"guests"})}
@@ -102,11 +102,6 @@ WHO: Final[Mapping[str, bytes]] = {
     "editor": b"Authorization: %b" % basic("ann", USERS["ann"]).encode(),
     "token": b"authorization:  bearer  " + TOKEN.encode(),
 }
-
-
-def asked(method: str, path: str, *headers: bytes, body: bytes = b"") -> bytes:
-    length = [b"Content-Length: %d" % len(body)] if body else []
-    return b"\r\n".join([f"{method} {path} HTTP/1.1".encode(), b"Host: broker", *headers, *length]) + b"\r\n\r\n" + body
 
 
 @pytest.mark.parametrize(

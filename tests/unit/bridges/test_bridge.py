@@ -13,7 +13,6 @@ from artemis_py.server.bridges import bridge as module
 from artemis_py.server.bridges.bridge import Bridge, Bridges, Link
 from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.tls import context
-from artemis_py.stomp.client import frame
 from tests.kit.bridged import QUEUES
 from tests.kit.fake_broker import FakeBroker
 from tests.kit.in_process import InProcessBroker, configuration
@@ -47,6 +46,7 @@ class World:
         self.bridges = Bridges(asyncio.get_running_loop(), self.world.turns, log, "log")
         self.bridges.use(self.config)
         self.bridge: Bridge = self.bridges.by_name["b"]
+        self.sender = self.world.client("sender").greet()
 
     async def until(self, condition: Callable[[Bridge], bool]) -> None:
         """Waits until the bridge is so, while the broker runs its turns."""
@@ -54,13 +54,6 @@ class World:
             while not condition(self.bridge):
                 await asyncio.sleep(0.001)
                 self.world.settle()
-
-    def send(self, *bodies: bytes) -> None:
-        """Somebody sends messages to the queue of the bridge."""
-        sender = self.world.client("sender")
-        sender.send(frame("CONNECT", [("accept-version", "1.2"), ("host", "h")]))
-        for body in bodies:
-            sender.send(frame("SEND", [("destination", "/queue/orders")], body))
 
 
 @pytest.mark.asyncio
@@ -124,7 +117,8 @@ async def test_a_changed_bridge_begins_when_the_old_one_has_ended() -> None:
 async def test_a_message_over_which_the_peer_closes_the_connection_stops_no_other(peer: FakeBroker) -> None:
     peer.faults.closes_over = b"bad"
     it = World("<retry-interval>1</retry-interval>", f"tcp://127.0.0.1:{peer.port}")
-    it.send(b"1", b"bad", b"2")
+    for body in ("1", "bad", "2"):
+        it.sender.frame("SEND", "destination:/queue/orders", body=body)
     await it.until(lambda bridge: bridge.forwarded_count == 2)
     assert (it.world.queue("orders").message_count, it.world.queue("dead").message_count, it.bridge.refused_count) == (
         0,
@@ -139,7 +133,7 @@ async def with_a_message_on_the_way(peer: FakeBroker) -> World:
     """A bridge that has sent a message to a peer that has not confirmed it."""
     peer.faults.receipts = False
     it = World("", f"tcp://127.0.0.1:{peer.port}")
-    it.send(b"1")
+    it.sender.frame("SEND", "destination:/queue/orders", body="1")
     await it.until(lambda bridge: bool(peer.sends))
     return it
 
