@@ -9,8 +9,8 @@ import pytest
 from artemis_py.core.publish.publish import Publisher
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.server import turns
+from tests.kit.core import breaking
 from tests.kit.in_process import InProcessBroker, configuration
-from tests.wire.faulty import breaking
 
 COUNT = 300
 DIVERT = """<diverts><divert name="d"><address>source</address><forwarding-address>t</forwarding-address></divert>
@@ -140,7 +140,8 @@ def test_a_sender_that_leaves_has_published_all_the_same(world: InProcessBroker)
 @pytest.mark.interpreted
 def test_an_internal_error_is_told_to_the_sender(world: InProcessBroker) -> None:
     queue = next(queue for queue in world.broker.queues.values() if queue.address.name == "t")
-    with breaking(Arrivals, "arrive", lambda arrivals, *_: arrivals is queue.arrivals):
+    breaks = breaking(Arrivals.arrive, lambda arrivals, *_: arrivals is queue.arrivals, ValueError)
+    with patch.object(Arrivals, "arrive", breaks):
         world.client("sender").frame("SEND", "destination:/topic/t", "persistent:true", "receipt:r", body="x")
     ((command, _),) = _frames(world, "sender")
     assert command == "ERROR"

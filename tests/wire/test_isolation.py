@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from unittest.mock import Mock
+from collections.abc import Callable, Mapping
+from functools import partial
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -17,8 +18,9 @@ from artemis_py.server.client_socket import LINGER_MS
 from artemis_py.server.failures import LINES_MAX, RateLimitedLog, TurnError
 from artemis_py.stomp.session.session import Session
 from artemis_py.stomp.session.subscriptions import Subscriptions
-from tests.kit.fake_loop import CALLS, Fails
-from tests.wire.faulty import FaultyClient, breaking, named
+from tests.kit.core import breaking
+from tests.kit.fake_loop import CALLS, Fails, FaultyTransport
+from tests.kit.in_process import Client
 from tests.wire.test_large import LargeBodiesBroker
 
 pytestmark = pytest.mark.wire
@@ -99,6 +101,20 @@ LIVES: dict[str, Life] = {
         ("reader", b"UNSUBSCRIBE\nid:2\n\n\0"), b"DISCONNECT\nreceipt:bye\n\n\0", "drop",
     ],
 }  # fmt: skip
+
+
+class FaultyClient(Client):
+    """A client whose server's end is a ``FaultyTransport``."""
+
+    def __init__(self, world: IsolationWorld, fails: Fails = lambda *_: None) -> None:
+        self.calls: list[str] = []
+        super().__init__(world, partial(FaultyTransport, fails=fails, calls=self.calls))
+        world.clients["victim"] = self
+
+
+def named(errors: Mapping[str, BaseException]) -> Fails:
+    """Fails at every call of these names."""
+    return lambda _called, name: errors.get(name)
 
 
 def live(world: IsolationWorld, victim: FaultyClient, life: Life) -> None:
@@ -195,6 +211,8 @@ def test_lines_are_limited_and_what_was_left_out_is_told() -> None:
 
 
 # ---- what the session or a queue does not survive ------------------------------------------------
+#
+# What breaks off raises what elsewhere says that a client wrote nonsense.
 
 
 @pytest.mark.interpreted
@@ -210,7 +228,10 @@ def test_a_session_that_breaks_off_harms_nobody_else(part: type[Session | Subscr
     victim = FaultyClient(world)
     session = victim.connection.session
     parts = (session, session.subscriptions)
-    with breaking(part, step, lambda one, *_: one in parts and session.is_open | (step == "_leave")):
+    nonsense = breaking(
+        getattr(part, step), lambda one, *_: one in parts and session.is_open | (step == "_leave"), ValueError
+    )
+    with patch.object(part, step, nonsense):
         live(world, victim, LIVES["waits for room" if step == "unblock" else "leaves politely"])
         world.check_bystanders()
     assert sum(world.stats.faults.counts.values())
@@ -238,7 +259,7 @@ def test_what_could_not_be_written_goes_to_somebody_else(monkeypatch: pytest.Mon
 def test_a_queue_that_breaks_off_is_set_aside_and_the_others_go_on(step: str) -> None:
     world = IsolationWorld()
     victim = world.subscribed("victim")
-    with breaking(Queue, step, lambda queue, *_: queue.name == "q"):
+    with patch.object(Queue, step, breaking(getattr(Queue, step), lambda queue, *_: queue.name == "q", ValueError)):
         world.sender.send(b"SEND\ndestination:/queue/q\n\nmine\0")
         victim.drop()
         world.advance(60_000)

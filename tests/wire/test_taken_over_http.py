@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -14,8 +15,8 @@ from artemis_py.errors import NotFoundError
 from artemis_py.server.messages.take import HttpMessages, Requester, Taken, TakeOptions
 from artemis_py.server.operator_requests import OperatorRequests
 from artemis_py.stomp.service import StompService, Traffic
+from tests.kit.core import breaking
 from tests.kit.in_process import InProcessBroker, configuration, counted_names
-from tests.wire.faulty import breaking
 
 pytestmark = pytest.mark.wire
 
@@ -180,7 +181,8 @@ def test_a_lease_that_fails_to_end_leaves_the_others_alone() -> None:
     world = World()
     world.send(3)
     taken = [world.take(lease_s=4) for _ in range(3)]
-    with breaking(Queue, "release", lambda _, __, entries: entries[0].message.id == taken[1].message_id):
+    breaks = breaking(Queue.release, lambda _, __, entries: entries[0].message.id == taken[1].message_id, ValueError)
+    with patch.object(Queue, "release", breaks):
         world.advance(5_000)
     assert (len(world.messages), world.taken.contents.ready_count) == (0, 2)
     assert world.turns.stats.faults.counts["take"] == 1
