@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, lines, whole_messages
-from tests.e2e.turnstile import turnstile
 from tests.kit.client import connected
 from tests.kit.process import HTTP, WAIT_S, BrokerProcess, anycast
+from tests.kit.proxy import Proxy
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -226,9 +227,9 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
     path = tmp_path / "in.jsonl"
     path.write_text(FIRST + "".join(_some("jobs", 2000)) + END, "utf-8")
     notes = Path(f"{path}.imported")
-    with turnstile(0) as gate:
+    with closing(Proxy(0, gate=True)) as gate:
         with a_broker(tmp_path, "new", anycast("jobs")) as broker:
-            gate.to_port = broker.ports["http"]
+            gate.broker_port = broker.ports["http"]
             gate.free.release(2)
             command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", gate.url]
             with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -241,7 +242,7 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
             assert errors.startswith("artemis-py: ")
         noted = notes.read_text("utf-8")
         with a_broker(tmp_path, "new", anycast("jobs")) as broker:
-            gate.to_port = broker.ports["http"]
+            gate.broker_port = broker.ports["http"]
             assert broker.rows("queues")["jobs"]["messageCount"] == 1000
             notes.write_text(json.dumps({**json.loads(noted), "lines": 501}), "utf-8")  # as if no answer had come
             gate.free.release(100)

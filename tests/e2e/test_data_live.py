@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,11 @@ from tests.e2e.data_command import (
     stocked,
     whole_messages,
 )
-from tests.e2e.turnstile import Turnstile, turnstile
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import WAIT_S
+from tests.kit.proxy import Proxy
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -152,7 +152,7 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 
 
 @contextmanager
-def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
+def _exporting(gate: Proxy, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
     """An export that has made so many requests more, and waits for the answer to the next one."""
     command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", gate.url, "--output", str(path)]
     gate.free.release(requests)
@@ -163,7 +163,7 @@ def _exporting(gate: Turnstile, path: Path, requests: int) -> Iterator[subproces
 
 def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    with stocked(tmp_path, "old", 5000) as broker, turnstile(broker.ports["http"]) as gate:
+    with stocked(tmp_path, "old", 5000) as broker, closing(Proxy(broker.ports["http"], gate=True)) as gate:
         with connected(broker.port) as client:
             client.publish("/queue/orders", range(12_001))
         with connected(broker.port) as client:
@@ -188,7 +188,7 @@ def test_an_export_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 def test_only_one_export_writes_a_file(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    with stocked(tmp_path, "old", -1) as broker, turnstile(broker.ports["http"]) as gate:
+    with stocked(tmp_path, "old", -1) as broker, closing(Proxy(broker.ports["http"], gate=True)) as gate:
         with connected(broker.port) as client:
             client.publish("/queue/orders", range(3_001))
         with _exporting(gate, path, FIRST_REQUESTS + 1) as process:
@@ -209,9 +209,9 @@ def _has_each_once(path: Path, count: int) -> None:
 def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
     """Its places mean nothing to the next run: the queue is looked at again, and each message is there once."""
     path = tmp_path / "out.jsonl"
-    with turnstile(0) as gate:
+    with closing(Proxy(0, gate=True)) as gate:
         with stocked(tmp_path, "old", 5000) as broker:
-            gate.to_port = broker.ports["http"]
+            gate.broker_port = broker.ports["http"]
             with connected(broker.port) as client:
                 client.publish("/queue/orders", range(12_001))
             with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
@@ -224,7 +224,7 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
         before = noted_by(path, "progress")["messages"]
         assert 0 < before < 12_000
         with stocked(tmp_path, "old", 5000) as broker:
-            gate.to_port = broker.ports["http"]
+            gate.broker_port = broker.ports["http"]
             gate.free.release(100)
             told = data("exp", "--url", gate.url, "--output", path)
             assert told.returncode == 0, told.stderr
@@ -285,7 +285,7 @@ def test_what_makes_no_sense(tmp_path: Path) -> None:
 
 def test_a_queue_that_is_deleted_meanwhile_is_named(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    with stocked(tmp_path, "old", -1) as broker, turnstile(broker.ports["http"]) as gate:
+    with stocked(tmp_path, "old", -1) as broker, closing(Proxy(broker.ports["http"], gate=True)) as gate:
         with connected(broker.port) as client:
             client.publish("/queue/gone", range(3_001))
         with _exporting(gate, path, FIRST_REQUESTS + 2) as process:

@@ -17,8 +17,8 @@ from artemis_py.spark.consume.reader import QueueStreamReader
 from artemis_py.spark.read.options import read_options
 from tests.kit.client import StompSocket
 from tests.kit.frames import ServerFrame
+from tests.kit.proxy import Proxy
 from tests.spark.live import LiveBroker, live_broker
-from tests.spark.proxies import Proxy
 from tests.spark.readers import rows_of, rows_read
 
 ROOMY = 'max-per-subscription-backlog="1000000"'
