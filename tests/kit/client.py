@@ -9,13 +9,14 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 
 from tests.kit.frames import ServerFrame, ServerStream
 from tests.kit.process import LOOPBACK, WAIT_S
 
 READ_BYTES = 262144
-_NUMBERS = itertools.count(1)
+INSTANT_S = 0.001
+"""What has come already is read, even when there is no time left to wait."""
 
 
 def frame(command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> bytes:
@@ -37,16 +38,17 @@ class StompSocket(closing["StompSocket"]):
         self,
         port: int,
         *,
+        wait_s: float = WAIT_S,
         receive_buffer_bytes: int | None = None,
         tls: ssl.SSLContext | None = None,
         own_address: str | None = None,
     ) -> None:
-        """``own_address``: the IP address from which it connects."""
+        """``wait_s``: how long it waits for a frame; ``own_address``: the IP address from which it connects."""
         super().__init__(self)
         self.socket = socket.socket()
         if own_address is not None:
             self.socket.bind((own_address, 0))
-        self.socket.settimeout(WAIT_S)
+        self.socket.settimeout(wait_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
@@ -54,7 +56,10 @@ class StompSocket(closing["StompSocket"]):
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.stream = ServerStream()
-        self._waiting: deque[ServerFrame] = deque()
+        self.wait_s = wait_s
+        self._numbers = itertools.count(1)
+        self._kept: deque[ServerFrame] = deque()
+        """Messages that came before an answer."""
         self.heard = 0.0
         """When something came last, in steady time."""
 
@@ -68,17 +73,25 @@ class StompSocket(closing["StompSocket"]):
 
     def send(self, command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> None:
         """Sends one frame."""
-        self.socket.sendall(frame(command, headers, body))
+        self.raw(frame(command, headers, body))
 
     def raw(self, data: bytes) -> None:
         """Sends bytes as they are."""
+        self.socket.settimeout(self.wait_s)
         self.socket.sendall(data)
+
+    def request(self, command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> ServerFrame:
+        """Sends a frame with a receipt; returns the RECEIPT or ERROR. Messages that come before it are kept."""
+        receipt = f"receipt-{next(self._numbers)}"
+        self.send(command, {**(headers or {}), "receipt": receipt}, body)
+        answer = self.answer()
+        assert answer.command != "RECEIPT" or answer.header("receipt-id") == receipt, answer.text
+        return answer
 
     def ask(self, command: str, headers: Mapping[str, object] | None = None, body: bytes = b"") -> None:
         """Sends a frame with a receipt and waits for it; messages that come before it are kept."""
-        receipt = f"ask-{next(_NUMBERS)}"
-        self.send(command, {**(headers or {}), "receipt": receipt}, body)
-        self.await_receipt(receipt)
+        answer = self.request(command, headers, body)
+        assert answer.command == "RECEIPT", answer.text
 
     def publish(self, destination: str, bodies: Iterable[object], **headers: object) -> None:
         """Sends persistent messages, numbers as digits; the receipt of the last one vouches for all."""
@@ -99,38 +112,52 @@ class StompSocket(closing["StompSocket"]):
 
     # ---- in --------------------------------------------------------------------------------------
 
-    def read_some(self) -> bool:
-        """Reads once; False at the end of the stream."""
+    def _read(self, wait_s: float) -> None:
+        """Reads once."""
+        self.socket.settimeout(wait_s)
         data = self.socket.recv(READ_BYTES)
+        if not data:
+            raise Closed("the broker closed the connection")
+        self.heard = time.monotonic()
         self.stream.take(data)
-        frames = self.stream.frames
-        self._waiting.extend(frames)
-        frames.clear()
-        if data:
-            self.heard = time.monotonic()
-        return bool(data)
 
-    def receive(self) -> ServerFrame:
-        """The next frame. Raises Closed at the end of the stream, TimeoutError when nothing comes."""
-        while not self._waiting:
-            if not self.read_some():
-                raise Closed("the broker closed the connection")
-        return self._waiting.popleft()
+    def next_frame(self, wait_s: float | None = None) -> ServerFrame:
+        """The next frame that arrives. Raises Closed at the end of the stream, TimeoutError when none comes in time."""
+        until = time.monotonic() + (self.wait_s if wait_s is None else wait_s)
+        while not self.stream.frames:
+            self._read(max(until - time.monotonic(), INSTANT_S))
+        return self.stream.frames.pop(0)
+
+    def await_beat(self) -> None:
+        """Reads up to a heart-beat; frames that come before it are kept."""
+        seen = self.stream.beats
+        while self.stream.beats == seen:
+            self._read(self.wait_s)
+
+    def receive(self, wait_s: float | None = None) -> ServerFrame:
+        """The next frame that was not looked at, as ``next_frame`` if none was kept."""
+        return self._kept.popleft() if self._kept else self.next_frame(wait_s)
 
     def take_waiting(self, count: int | None = None) -> list[ServerFrame]:
         """Up to so many of the frames that were read already; None: all."""
-        waiting = len(self._waiting)
-        return [self._waiting.popleft() for _ in range(waiting if count is None else min(count, waiting))]
+        waiting = len(self._kept) + len(self.stream.frames)
+        return [self.receive() for _ in range(waiting if count is None else min(count, waiting))]
 
-    def expect(self, command: str) -> ServerFrame:
+    def expect(self, command: str, wait_s: float | None = None) -> ServerFrame:
         """The next frame, which has to be of this command."""
-        got = self.receive()
+        got = self.receive(wait_s)
         assert got.command == command, got.text
         return got
 
-    def message(self) -> ServerFrame:
+    def message(self, wait_s: float | None = None) -> ServerFrame:
         """The next frame, which has to be a MESSAGE."""
-        return self.expect("MESSAGE")
+        return self.expect("MESSAGE", wait_s)
+
+    def answer(self) -> ServerFrame:
+        """The next frame that is no MESSAGE; messages that come before it are kept."""
+        while (got := self.next_frame()).command == "MESSAGE":
+            self._kept.append(got)
+        return got
 
     def finds(self, destination: str, *bodies: bytes) -> None:
         """Subscribes: a queue has exactly these messages for it, in order; none is acknowledged."""
@@ -148,27 +175,27 @@ class StompSocket(closing["StompSocket"]):
 
     def await_receipt(self, receipt: str) -> None:
         """Reads up to this RECEIPT; messages that come before it are kept."""
-        kept: list[ServerFrame] = []
-        while (got := self.receive()).command == "MESSAGE":
-            kept.append(got)
-        self._waiting.extendleft(reversed(kept))
+        got = self.answer()
         assert (got.command, got.header("receipt-id")) == ("RECEIPT", receipt), got.text
 
     def read_to_end(self) -> list[ServerFrame]:
         """All frames up to the end of the stream, which has to come, and not in the middle of a frame."""
-        while self.read_some():
-            pass
+        found: list[ServerFrame] = []
+        with suppress(Closed):
+            while True:
+                found.append(self.receive())
         assert self.stream.is_whole, "the stream ends in the middle of a frame"
-        return self.take_waiting()
+        return found
 
     def nothing_waits(self) -> None:
         """Everything sent so far was carried out, and no frame came but the answer to this question."""
-        self.ask("BEGIN", {"transaction": f"nothing-{next(_NUMBERS)}"})
-        assert not self._waiting, self._waiting[0].text
+        self.ask("BEGIN", {"transaction": f"nothing-{next(self._numbers)}"})
+        left = self.take_waiting()
+        assert not left, left[0].text
 
     def nothing_waits_but_messages(self) -> None:
         """Everything sent so far was carried out; messages that came meanwhile are kept."""
-        transaction = {"transaction": f"done-{next(_NUMBERS)}"}
+        transaction = {"transaction": f"done-{next(self._numbers)}"}
         self.ask("BEGIN", transaction)
         self.send("ABORT", transaction)
 

@@ -6,15 +6,34 @@ made here again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 SERVER_COMMANDS = ("CONNECTED", "MESSAGE", "RECEIPT", "ERROR")
 LINE_FEED = ord("\n")
+ESCAPES = {
+    "1.0": str.maketrans({}),
+    "1.1": str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c"}),
+    "1.2": str.maketrans({"\\": "\\\\", "\n": "\\n", ":": "\\c", "\r": "\\r"}),
+}
+"""How each version writes header names and values: for ``str.translate``."""
+_UNESCAPES = {"\\\\": "\\", "\\n": "\n", "\\c": ":", "\\r": "\r"}
+_unescaped = partial(re.compile(r"\\[\\ncr]").sub, lambda code: _UNESCAPES[code[0]])
+"""Codes that it does not know stay."""
 
 
 def frame(command: str, *headers: str, body: bytes = b"") -> bytes:
     """A client's frame; the headers are its lines."""
     return "".join(f"{line}\n" for line in (command, *headers, "")).encode() + body + b"\0"
+
+
+def escaped_frame(command: str, headers: Mapping[str, object], body: bytes, version: str) -> bytes:
+    """A frame with the escapes of a version, which frames that connect do without."""
+    escapes = ESCAPES["1.0" if command in ("CONNECT", "STOMP", "CONNECTED") else version]
+    lines = (f"{name.translate(escapes)}:{str(value).translate(escapes)}" for name, value in headers.items())
+    return frame(command, *lines, body=body)
 
 
 @dataclass(frozen=True)
@@ -24,6 +43,8 @@ class ServerFrame:
     command: str
     lines: tuple[str, ...]
     body: bytes
+    version: str = field(default="1.2", compare=False)
+    """It says what escapes there are."""
 
     def header(self, name: str) -> str | None:
         """The first value under ``name``, as written."""
@@ -32,6 +53,14 @@ class ServerFrame:
             if key == name:
                 return value
         return None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the lines mean; of those with the same name the first."""
+        pairs = (line.partition(":")[::2] for line in reversed(self.lines))
+        if self.version == "1.0" or self.command == "CONNECTED":
+            return dict(pairs)
+        return {_unescaped(name): _unescaped(value) for name, value in pairs}
 
     @property
     def text(self) -> str:
@@ -49,6 +78,8 @@ class ServerStream:
         self._wants_line_feed = False
         self.frames: list[ServerFrame] = []
         self.beats = 0
+        self.version = "1.2"
+        """That of what comes; CONNECTED says it."""
 
     @property
     def is_whole(self) -> bool:
@@ -67,16 +98,18 @@ class ServerStream:
                 self.beats += 1
                 at += 1
             else:
-                frame, end = _next_frame(data, at)
+                frame, end = _next_frame(data, at, self.version)
                 if frame is None:
                     break
+                if frame.command == "CONNECTED":
+                    self.version = frame.header("version") or "1.0"
                 self.frames.append(frame)
                 self._wants_line_feed = True
                 at = end
         self._rest = data[at:]
 
 
-def _next_frame(data: bytes, at: int) -> tuple[ServerFrame | None, int]:
+def _next_frame(data: bytes, at: int, version: str) -> tuple[ServerFrame | None, int]:
     """The frame that begins there, and where it ends; None while it is not whole."""
     end = data.find(b"\n\n", at)
     if end < 0:
@@ -95,4 +128,4 @@ def _next_frame(data: bytes, at: int) -> tuple[ServerFrame | None, int]:
         body_end = data.find(b"\0", body_at)
         if body_end < 0:
             return None, at
-    return ServerFrame(command, tuple(lines), data[body_at:body_end]), body_end + 1
+    return ServerFrame(command, tuple(lines), data[body_at:body_end], version), body_end + 1

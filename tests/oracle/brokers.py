@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.kit.forks import ROOT
+from tests.kit.frames import ServerFrame
 from tests.kit.process import LOOPBACK, eventually
-from tests.oracle.client import WAIT_S, Client, Frame, connected, opened
+from tests.oracle.client import WAIT_S, Client
 
 STOP_S = 20.0
 MANAGEMENT = "activemq.management"
@@ -64,9 +65,9 @@ class BrokerUnderTest:
         """The date, as both brokers read it on this machine."""
         return time.time_ns() // 1_000_000
 
-    def open(self, acceptor: str, version: str, wait_s: float) -> Client:
+    def open(self, acceptor: str, wait_s: float) -> Client:
         """A new connection."""
-        return opened(self.ports[acceptor], version, wait_s)
+        return Client(self.ports[acceptor], wait_s=wait_s)
 
     def counts(self, kind: str, name: str) -> Counts | None:
         """The numbers of a ``queue`` or an ``address``, None when there is none of this name."""
@@ -77,7 +78,7 @@ class BrokerUnderTest:
             if reply.headers.get(_DONE) == "true":  # it fails when a queue is deleted under it
                 break
         else:
-            raise AssertionError(f"{operation} failed {LISTINGS_MAX} times: {reply}")
+            raise AssertionError(f"{operation} failed {LISTINGS_MAX} times: {reply.text}")
         rows = json.loads(json.loads(reply.body)[0])["data"]
         if not rows:
             return None
@@ -99,22 +100,21 @@ class BrokerUnderTest:
             reply = self._request("broker", "updateQueue", settings)
         else:
             reply = self._request(f"queue.{queue}", operation)
-        assert reply.headers.get(_DONE) == "true", f"{operation} {queue}: {reply}"
+        assert reply.headers.get(_DONE) == "true", f"{operation} {queue}: {reply.text}"
 
-    def _request(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> Frame:
+    def _request(self, resource: str, operation: str = "", *arguments: object, attribute: str = "") -> ServerFrame:
         headers = {"destination": MANAGEMENT, "reply-to": REPLIES, "_AMQ_ResourceName": resource}
         headers["_AMQ_Attribute" if attribute else "_AMQ_OperationName"] = attribute or operation
         self.manager.send("SEND", headers, json.dumps(arguments).encode())
-        reply = self.manager.message(WAIT_S)
-        assert reply is not None, f"no answer to {resource} {operation}{attribute}"
-        return reply
+        return self.manager.message()
 
 
 def under_test(kind: Kind, ports: dict[str, int]) -> BrokerUnderTest:
     """A broker that listens on these ports, by acceptor."""
-    manager = connected(ports["stomp"])
+    manager = Client(ports["stomp"], wait_s=WAIT_S)
+    manager.connect()
     headers = {"destination": REPLIES, "id": "replies", "ack": "auto", "subscription-type": "ANYCAST"}
-    assert manager.request("SUBSCRIBE", headers).command == "RECEIPT"
+    manager.ask("SUBSCRIBE", headers)
     return BrokerUnderTest(kind, ports, manager)
 
 

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import re
+import socket
 import zlib
 from collections import deque
 from dataclasses import dataclass, field
@@ -21,8 +22,10 @@ from typing import Any, Final
 from unittest.mock import Mock, patch
 
 from tests.kit import process
+from tests.kit.client import Closed
+from tests.kit.frames import ServerFrame, escaped_frame
 from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, Counts
-from tests.oracle.client import Client, Ended, Frame
+from tests.oracle.client import Client
 from tests.oracle.scenario import Scenario
 from tests.oracle.steps import perform
 
@@ -32,7 +35,7 @@ _TIME: Final = re.compile(rb"\d{13}")
 """Epoch milliseconds, which differ with each run."""
 _PACKED_BYTES: Final = 256
 """Bodies from this size on are compressed."""
-_ENDS: Final = {"Ended": Ended, "ConnectionResetError": ConnectionResetError, "BrokenPipeError": BrokenPipeError}
+_ENDS: Final = {"Ended": Closed, "ConnectionResetError": ConnectionResetError, "BrokenPipeError": BrokenPipeError}
 _STALE: Final = "the recording has {}, and the scenario asks for {}: `make oracle` records it anew"
 
 Event = list[Any]
@@ -75,34 +78,33 @@ def _digest(data: bytes) -> str:
 # ---- recording -------------------------------------------------------------------------------------------------------
 
 
-@dataclass
 class _RecordingClient(Client):
-    events: list[Event] = field(default_factory=list)
+    events: list[Event]
 
-    def write(self, data: bytes) -> None:
+    def raw(self, data: bytes) -> None:
         self.events.append(["write", _digest(data)])
         try:
-            super().write(data)
+            super().raw(data)
         except OSError as error:
             self.events.append(["broken", type(error).__name__])
             raise
 
-    def read_frame(self, until: float) -> Frame | None:
+    def next_frame(self, wait_s: float | None = None) -> ServerFrame:
         try:
-            frame = super().read_frame(until)
-        except (Ended, OSError) as error:
-            self.events.append(["end", type(error).__name__])
-            raise
-        if frame is None:
+            frame = super().next_frame(wait_s)
+        except TimeoutError:
             self.events.append(["none"])
-            return None
+            raise
+        except (Closed, OSError) as error:
+            self.events.append(["end", "Ended" if isinstance(error, Closed) else type(error).__name__])
+            raise
         is_short = len(frame.body) < _PACKED_BYTES
         body = frame.body.decode("latin-1") if is_short else [base64.b85encode(zlib.compress(frame.body)).decode()]
-        self.events.append(["frame", frame.command, dict(frame.headers), body])
+        self.events.append(["frame", frame.command, frame.headers, body])
         return frame
 
-    def read_beat(self) -> None:
-        super().read_beat()
+    def await_beat(self) -> None:
+        super().await_beat()
         self.events.append(["beat"])
 
 
@@ -120,10 +122,11 @@ class RecordingBroker(BrokerUnderTest):
         self.clock.append(super().now_ms())
         return self.clock[-1]
 
-    def open(self, acceptor: str, version: str, wait_s: float) -> Client:
+    def open(self, acceptor: str, wait_s: float) -> Client:
         self.connections.append([["open", acceptor]])
-        plain = super().open(acceptor, version, wait_s)
-        return _RecordingClient(plain.socket, version, wait_s, events=self.connections[-1])
+        client = _RecordingClient(self.ports[acceptor], wait_s=wait_s)
+        client.events = self.connections[-1]
+        return client
 
     def counts(self, kind: str, name: str) -> Counts | None:
         counts = super().counts(kind, name)
@@ -159,29 +162,28 @@ def _next(events: deque[Event], *wanted: object) -> Event:
     return event
 
 
-@dataclass
 class _RecordedClient(Client):
-    events: deque[Event] = field(default_factory=deque)
+    events: deque[Event]
 
-    def write(self, data: bytes) -> None:
+    def raw(self, data: bytes) -> None:
         _next(self.events, "write", _digest(data))
         if self.events and self.events[0][0] == "broken":
             name = self.events.popleft()[1]
             raise _ENDS[name](f"the connection is closed ({name})")
 
-    def read_frame(self, until: float) -> Frame | None:
+    def next_frame(self, wait_s: float | None = None) -> ServerFrame:
         match event := _next(self.events):
-            case ["frame", command, headers, str(body)]:
-                return Frame(command, headers, body.encode("latin-1"))
-            case ["frame", command, headers, [packed]]:
-                return Frame(command, headers, zlib.decompress(base64.b85decode(packed)))
+            case ["frame", command, headers, body]:
+                plain = body.encode("latin-1") if isinstance(body, str) else zlib.decompress(base64.b85decode(*body))
+                self.stream.take(escaped_frame(command, headers, plain, self.stream.version) + b"\n")
+                return super().next_frame()
             case ["none"]:
-                return None
+                raise TimeoutError("nothing came")
             case ["end", name]:
                 raise _ENDS[name](f"the broker closed the connection ({name})")
         raise StaleError(_STALE.format(event, "a frame"))
 
-    def read_beat(self) -> None:
+    def await_beat(self) -> None:
         _next(self.events, "beat")
 
 
@@ -196,10 +198,13 @@ class RecordedBroker(BrokerUnderTest):
     def now_ms(self) -> int:
         return int(_next(self.clock, "date")[1])
 
-    def open(self, acceptor: str, version: str, wait_s: float) -> Client:
+    def open(self, acceptor: str, wait_s: float) -> Client:
         events = self.connections.popleft() if self.connections else deque()
         _next(events, "open", acceptor)
-        return _RecordedClient(Mock(), version, 0.0, events=events)  # what is done to a socket was not recorded
+        with patch.object(socket, "socket"):  # what is done to a socket was not recorded
+            client = _RecordedClient(0)
+        client.events = events
+        return client
 
     def counts(self, kind: str, name: str) -> Counts | None:
         counts: Counts | None = _next(self.events, kind, name)[2]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tests.kit.client import Closed
+from tests.kit.frames import ServerFrame
 from tests.oracle.brokers import BrokerUnderTest
-from tests.oracle.client import WAIT_S, Client, Ended
+from tests.oracle.client import WAIT_S, Client
 
 
 @dataclass
@@ -18,6 +20,8 @@ class ScenarioRun:
     waits: bool = True
     """Does time have to pass? Not where answers were recorded."""
     clients: dict[str, Client] = field(default_factory=dict)
+    delivered: dict[tuple[Client, str], ServerFrame] = field(default_factory=dict)
+    """What clients have taken, by body: an ACK names a message by it."""
     sent_ms: tuple[int, int] = (0, 0)
     """When the last SEND left and when it was answered."""
 
@@ -26,9 +30,9 @@ class ScenarioRun:
         assert who in self.clients, f"{who} has not connected"
         return self.clients[who]
 
-    def open(self, who: str, acceptor: str, version: str) -> Client:
+    def open(self, who: str, acceptor: str) -> Client:
         """A new connection under a name; an older one of that name stays open, but cannot be addressed any more."""
-        client = self.broker.open(acceptor, version, self.wait_s)
+        client = self.broker.open(acceptor, self.wait_s)
         if who in self.clients:
             self.clients[f"{who} before {len(self.clients)}"] = self.clients[who]
         self.clients[who] = client
@@ -38,14 +42,13 @@ class ScenarioRun:
 def prove_alive(client: Client) -> None:
     """A round trip that changes nothing: what the broker had to send before is here afterwards."""
     for command in ("BEGIN", "ABORT"):
-        answer = client.request(command, {"transaction": "round trip"})
-        assert answer.command == "RECEIPT", f"the connection is not usable: {answer}"
+        client.ask(command, {"transaction": "round trip"})
 
 
 def is_closed(client: Client) -> bool:
     """Waits for the end of a connection, or for proof that it goes on."""
     try:
         prove_alive(client)
-    except (Ended, ConnectionError):
+    except (Closed, ConnectionError):
         return True
     return False

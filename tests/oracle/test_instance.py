@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.kit.client import Closed, StompSocket
 from tests.kit.ports import free_port
 from tests.oracle.artemis_broker import START_S, run_command
 from tests.oracle.brokers import running
-from tests.oracle.client import Ended, opened
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
@@ -76,20 +77,16 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
 
 def _login(port: int, user: str | None, password: str | None) -> str:
     """What the broker answers to these credentials, and whether they may then send."""
-    client = opened(port, "1.2")
     given = {"login": user, "passcode": password}
     headers = {"accept-version": "1.2", "host": "h", **{name: text for name, text in given.items() if text is not None}}
-    try:
+    with StompSocket(port) as client, suppress(Closed):
         client.send("CONNECT", headers)
         answer = client.answer()
         if answer.command != "CONNECTED":
             return f"{answer.command} {answer.headers.get('message')}"
         answer = client.request("SEND", {"destination": "orders", "destination-type": "ANYCAST"}, b"1")
         return f"CONNECTED {answer.command}"  # the text names objects of Java
-    except Ended:
-        return "closed"
-    finally:
-        client.socket.close()
+    return "closed"
 
 
 def _files(folder: Path) -> dict[str, str]:

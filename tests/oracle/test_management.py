@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.kit.client import connected
 from tests.kit.process import eventually
 from tests.oracle.brokers import BrokerUnderTest
-from tests.oracle.client import WAIT_S, connected
+from tests.oracle.client import Client
 from tests.oracle.configuration import Profile
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
@@ -74,11 +75,12 @@ _OWN_QUEUE = re.compile(r"[0-9a-f-]{36}|temporary-[0-9a-f]{32}")
 
 def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
     """Whether each request was done, and the value."""
-    client = connected(broker.ports["stomp"])
+    client = Client(broker.ports["stomp"])
+    client.connect()
     for _ in range(2):
-        assert client.request("SEND", {"destination": "/queue/oracle.q"}, b"x").command == "RECEIPT"
+        client.ask("SEND", {"destination": "/queue/oracle.q"}, b"x")
     subscribe = {"destination": REPLIES, "id": "r", "ack": "auto", "subscription-type": "ANYCAST"}
-    assert client.request("SUBSCRIBE", subscribe).command == "RECEIPT"
+    client.ask("SUBSCRIBE", subscribe)
     eventually(
         "both are there", lambda: (broker.counts("queue", "oracle.q") or {}).get("messages"), lambda seen: seen == 2
     )
@@ -87,12 +89,11 @@ def replies(broker: BrokerUnderTest) -> list[tuple[str, Any]]:
         asked = {"_AMQ_OperationName": operation} if operation else {"_AMQ_Attribute": attribute}
         sent = {"destination": WHERE, "reply-to": REPLIES, "correlation-id": str(number), "_AMQ_ResourceName": resource}
         client.send("SEND", {**sent, **asked}, json.dumps(arguments).encode())
-        reply = client.message(WAIT_S)
-        assert reply is not None
+        reply = client.message()
         assert reply.headers["correlation-id"] == str(number)
         assert reply.headers["destination"] == REPLIES
         found.append((reply.headers["_AMQ_OperationSucceeded"], json.loads(reply.body) if reply.body else None))
-    client.socket.close()
+    client.close()
     return found
 
 
@@ -107,9 +108,9 @@ def test_replies(artemis: BrokerUnderTest, ours: BrokerUnderTest) -> None:
 
 def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
     """What a listener hears while somebody does all sorts of things, each turn with other names."""
-    listener = connected(broker.ports["stomp"], **{"client-id": "listener"})
+    listener = connected(broker.ports["stomp"], client_id="listener")
     listener.request("SUBSCRIBE", {"destination": HEARD, "id": "n", "ack": "auto", "subscription-type": "MULTICAST"})
-    doer = connected(broker.ports["stomp"], **{"client-id": "doer", "login": "ann"})
+    doer = connected(broker.ports["stomp"], client_id="doer", login="ann")
     subscribe = {"destination": f"/queue/{turn}.oracle.n", "id": "1", "selector": "a = 'b'", "ack": "client"}
     doer.request("SUBSCRIBE", subscribe)
     doer.request("SUBSCRIBE", {"destination": f"/topic/{turn}.oracle.t", "id": "2"})
@@ -118,11 +119,10 @@ def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
     doer.request("UNSUBSCRIBE", {"id": "2"})
     doer.request("UNSUBSCRIBE", {"id": "1"})
     doer.request("DISCONNECT", {})
-    doer.socket.close()
+    doer.close()
     heard: list[dict[str, str]] = []
     while not heard or heard[-1]["_AMQ_NotifType"] != "SESSION_CLOSED":
-        message = listener.message(WAIT_S)
-        assert message is not None, heard
+        message = listener.message()
         assert message.headers["destination"] == HEARD
         type, headers = message.headers["_AMQ_NotifType"], message.headers
         # Sessions of others, and a queue that a regular round deletes, come at any time.
@@ -131,7 +131,7 @@ def notifications(broker: BrokerUnderTest, turn: int) -> list[dict[str, str]]:
         if type in TYPES and not is_others and not is_swept:
             shown = {name for name in headers if name.startswith("_AMQ_")} - ONLY_THEIRS
             heard.append({name: "?" if name in MADE_UP else _OWN_QUEUE.sub("?", headers[name]) for name in shown})
-    listener.socket.close()
+    listener.close()
     return heard
 
 

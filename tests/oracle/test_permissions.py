@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.client import connected
 from tests.kit.permitted import denied, setting
 from tests.kit.ports import free_port
 from tests.kit.process import eventually
 from tests.oracle import xml_parts as xml
 from tests.oracle.artemis_broker import START_S, java_command
 from tests.oracle.brokers import running
-from tests.oracle.client import connected
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -232,8 +232,7 @@ def _instance(folder: Path, port: int) -> None:
 
 def _played(port: int, each: Row, audit: Path | None = None) -> list[str]:
     """What becomes of each frame; ``audit`` is the log that has the reasons of denials."""
-    client = connected(port, "1.1", **{"login": each.user, "passcode": each.user, "client-id": f"{each.user}-id"})
-    with client.socket:
+    with connected(port, "1.1", login=each.user, passcode=each.user, client_id=f"{each.user}-id") as client:
         answers: list[str] = []
         for command, headers in each.frames:
             seen = 0 if audit is None else len(_audited(audit))

@@ -55,7 +55,7 @@ WRONG: dict[str, tuple[tuple[Step, ...], str]] = {
     "closed after all": ((Connect(), Refused(commit(), closes=False)), "the connection is closed"),
     "open after all": ((Connect("c", "1.1"), Refused(commit(), closes=True)), "the connection stays open"),
     "no receipt": ((Connect(), Refused(commit(), closes=True, has_receipt=False)), "receipt-id is wrong"),
-    "another answer": ((Connect(), Request("BEGIN", {"transaction": "t"}), Answer("ERROR")), "no answer in"),
+    "another answer": ((Connect(), Request("BEGIN", {"transaction": "t"}), Answer("ERROR")), "timed out"),
     "ended": ((Connect(), Refused(commit(), closes=True), StaysOpen()), "step 3"),
     "another count": ((Connect(), anycast("runner", "m"), Counts("runner", messages=99)), "expected {'messages': 99}"),
     "no such queue": ((Counts("nowhere", 0),), "there is no queue nowhere"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tests.oracle.client import Frame
+from tests.kit.frames import ServerFrame
 from tests.oracle.scenario_run import ScenarioRun
 
 
@@ -55,11 +55,11 @@ def given(headers: Mapping[str, Value], stage: ScenarioRun) -> dict[str, str]:
     }
 
 
-def check_headers(frame: Frame, expected: Mapping[str, Expected], stage: ScenarioRun) -> None:
+def check_headers(frame: ServerFrame, expected: Mapping[str, Expected], stage: ScenarioRun) -> None:
     """Fails unless each of these headers is as expected; others may be there."""
     for name, value in expected.items():
         seen = frame.headers.get(name)
-        assert _is_as_expected(seen, value, stage), f"header {name} should be {value}, not {seen!r}: {frame}"
+        assert _is_as_expected(seen, value, stage), f"header {name} should be {value}, not {seen!r}: {frame.text}"
 
 
 def _is_as_expected(seen: str | None, expected: Expected, stage: ScenarioRun) -> bool:

@@ -24,7 +24,6 @@ from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.process import eventually, kill_group, start_module
 from tests.kit.set_clock import SettableClock
-from tests.oracle.client import unescape
 from tests.spark.live import SETTINGS, LiveBroker, live_broker
 from tests.spark.pipeline_clients import Acknowledger, PipelineClient, Receipted, Served, Transacted
 from tests.spark.pipeline_driver import ADDRESSES, COPIED, COPIES
@@ -276,7 +275,7 @@ class KillRun:
             client.subscribe(f"/queue/{COPIES}", ack="auto")
             for number in range(count):
                 message = client.message()
-                texts = {name: unescape(str(message.header(name)), "1.2") for name in ("x-id", "x-note", "x-group")}
+                texts = {name: message.headers[name] for name in ("x-id", "x-note", "x-group")}
                 headers = [{"key": name, "value": text.encode()} for name, text in texts.items()]
                 numbers = {"offset": number, "messageId": number, "transaction": None, "broker": ""}
                 rows.append({"address": COPIED, "value": message.body, "headers": headers, **numbers})

@@ -13,7 +13,7 @@ from typing import ClassVar
 from zlib import crc32
 
 from tests.kit.client import Closed, StompSocket, frame
-from tests.oracle.client import ESCAPES
+from tests.kit.frames import ESCAPES
 from tests.spark.pipeline_ledger import PipelineLedger, Sent
 
 PAUSE_S = 0.4

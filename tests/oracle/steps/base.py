@@ -36,7 +36,7 @@ def perform(steps: tuple[Step, ...], broker: BrokerUnderTest, wait_s: float = WA
         play(steps, stage)
     finally:
         for client in stage.clients.values():
-            client.socket.close()
+            client.close()
 
 
 def play(steps: tuple[Step, ...], stage: ScenarioRun) -> None:

@@ -23,12 +23,11 @@ class Connect(Step):
     command: str = "CONNECT"
 
     def play(self, stage: ScenarioRun) -> None:
-        client = stage.open(self.who, self.acceptor, "1.0")
+        client = stage.open(self.who, self.acceptor)
         offered = {} if self.version is None else {"accept-version": self.version}
         client.send(self.command, {**offered, "host": "oracle", **given(self.headers, stage)})
         answer = client.answer()
-        assert answer.command == "CONNECTED", f"not connected: {answer}"
-        client.version = answer.headers.get("version", "1.0")
+        assert answer.command == "CONNECTED", f"not connected: {answer.text}"
         check_headers(answer, self.answer, stage)
 
 
@@ -38,10 +37,9 @@ class Open(Step):
 
     who: str = "c"
     acceptor: str = "stomp"
-    version: str = "1.2"
 
     def play(self, stage: ScenarioRun) -> None:
-        stage.open(self.who, self.acceptor, self.version)
+        stage.open(self.who, self.acceptor)
 
 
 @dataclass(frozen=True)
@@ -52,10 +50,9 @@ class Disconnect(Step):
 
     def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
-        answer = client.request("DISCONNECT", {})
-        assert answer.command == "RECEIPT", f"no receipt for DISCONNECT: {answer}"
+        client.ask("DISCONNECT")
         client.wait_for_end()
-        client.socket.close()
+        client.close()
 
 
 @dataclass(frozen=True)
@@ -71,11 +68,11 @@ class On(Step):
 
 Drop = partial(On, "reset")
 """The connection breaks, as when a client crashes."""
-HalfClose = partial(On, "shut_output")
+HalfClose = partial(On, "finish")
 """The client says that it sends nothing more, and goes on reading."""
 Closed = partial(On, "wait_for_end")
 """The broker closes the connection."""
-Beat = partial(On, "read_beat")
+Beat = partial(On, "await_beat")
 """The broker sends a heart-beat."""
 
 

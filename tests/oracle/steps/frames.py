@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from tests.oracle.client import Client
+from tests.kit.frames import ServerFrame
 from tests.oracle.scenario_run import ScenarioRun, is_closed
 from tests.oracle.steps.base import Either, Step
 from tests.oracle.values import Expected, Value, check_headers, given
@@ -34,7 +34,8 @@ class Request(Step):
         """All of them, for now."""
         headers, client = given(self.headers, stage), stage.client(self.who)
         if self.settled:
-            return [(self.command, _names(client, body) | headers, b"") for body in self.settled]
+            named = (_names(stage.delivered[client, body]) for body in self.settled)
+            return [(self.command, one | headers, b"") for one in named]
         return [(self.command, headers, body if isinstance(body, bytes) else body.encode()) for body in self.bodies]
 
     def play(self, stage: ScenarioRun) -> None:
@@ -42,18 +43,18 @@ class Request(Step):
         for command, headers, body in self.frames(stage):
             before_ms = stage.broker.now_ms()
             answer = client.request(command, headers, body)
-            assert answer.command == "RECEIPT", f"refused: {answer}"
+            assert answer.command == "RECEIPT", f"refused: {answer.text}"
             if command == "SEND":
                 stage.sent_ms = (before_ms, stage.broker.now_ms())
 
 
-def _names(client: Client, body: str) -> dict[str, str]:
+def _names(message: ServerFrame) -> dict[str, str]:
     """The headers by which a version names a message in ACK and NACK."""
-    headers = client.delivered[body].headers
-    if client.version == "1.2":
+    headers = message.headers
+    if message.version == "1.2":
         return {"id": headers.get("ack", headers["message-id"])}
     named = {"message-id": headers["message-id"]}
-    if client.version == "1.1":
+    if message.version == "1.1":
         named["subscription"] = headers["subscription"]
     return named
 
@@ -117,8 +118,8 @@ class Refused(Step):
         client = stage.client(self.request.who)
         ((command, headers, body),) = self.request.frames(stage)
         answer = client.request(command, headers, body)
-        assert answer.command == "ERROR", f"accepted: {answer}"
-        assert ("receipt-id" in answer.headers) == self.has_receipt, f"receipt-id is wrong: {answer}"
+        assert answer.command == "ERROR", f"accepted: {answer.text}"
+        assert ("receipt-id" in answer.headers) == self.has_receipt, f"receipt-id is wrong: {answer.text}"
         check_headers(answer, self.answer, stage)
         assert is_closed(client) == self.closes, f"the connection {'stays open' if self.closes else 'is closed'}"
 
@@ -139,7 +140,7 @@ class Raw(Step):
     def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         for piece in (self.data[i : i + 1] for i in range(len(self.data))) if self.pieces else (self.data,):
-            client.write(piece)
+            client.raw(piece)
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,5 @@ class Answer(Step):
     def play(self, stage: ScenarioRun) -> None:
         client = stage.client(self.who)
         answer = client.answer()
-        assert answer.command == self.command, f"not {self.command}: {answer}"
+        assert answer.command == self.command, f"not {self.command}: {answer.text}"
         check_headers(answer, self.headers, stage)
-        if self.command == "CONNECTED":
-            client.version = answer.headers.get("version", "1.0")

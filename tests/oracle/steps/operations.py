@@ -47,7 +47,7 @@ class ManySenders(Step):
     each: int
 
     def play(self, stage: ScenarioRun) -> None:
-        clients = [stage.open(f"sender {number}", "stomp", "1.2") for number in range(self.senders)]
+        clients = [stage.open(f"sender {number}", "stomp") for number in range(self.senders)]
         for client in clients:
             client.send("CONNECT", {"accept-version": "1.2", "host": "oracle"})
             assert client.answer().command == "CONNECTED"

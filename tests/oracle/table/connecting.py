@@ -74,7 +74,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "stomp_command_10",
         "STOMP without accept-version, which means 1.0",
         (
-            Open(version="1.0"), Raw(b"STOMP\nhost:x\n\n\0"), Answer("ERROR"),
+            Open(), Raw(b"STOMP\nhost:x\n\n\0"), Answer("ERROR"),
             Either(ours=(Closed(),), artemis=(Silent(),)),
         ),
         departures=("stomp-of-10",),
