@@ -67,19 +67,9 @@ def stream(rng: random.Random) -> bytes:
 
 
 class RawClient(WebClient):
-    """Sends the request only if it is told to."""
-
-    def __init__(self, world: InProcessBroker, *, requested: bool) -> None:
-        self._requested = requested
-        super().__init__(world)
-
-    def send_wire(self, data: bytes) -> None:
-        if self._requested:
-            super().send_wire(data)
-        self._requested = True
+    """Bytes that did not begin with GET may be of any protocol, so that STOMP may answer."""
 
     def collect(self) -> list[ServerFrame]:
-        """Bytes that did not begin with GET may be of any protocol, so that STOMP may answer."""
         if not self.web.head and bytes(self.transport.taken[:5]) not in (b"", b"HTTP/"):
             self.stream.take(bytes(self.transport.taken))
             self.transport.taken.clear()
@@ -89,7 +79,7 @@ class RawClient(WebClient):
 def judge(one: Input) -> str:
     """The broker's side is strict WebSocket; nothing in it fails; what it kept it lets go; others are served."""
     world = InProcessBroker(CONFIGS[one.choice % len(CONFIGS)])
-    client = RawClient(world, requested=bool(one.choice & REQUESTED))
+    client = RawClient(world, asks=bool(one.choice & REQUESTED))
     world.clients["one"] = client
     step = len(one.data) // PIECES[one.choice // len(CONFIGS) % len(PIECES)] + 1
     for start in range(0, len(one.data), step):

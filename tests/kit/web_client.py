@@ -12,19 +12,22 @@ PIECE_BYTES = 60_000
 
 class WebClient(Client):
     """It sends each write as one message, a text if it is one; long ones in pieces, as stompjs does. ``wire_bytes``:
-    how many bytes of its stream arrive together; 0: all.
+    how many bytes of its stream arrive together; 0: all. ``asks``: whether it sends the request of a handshake.
     """
 
     wire_bytes = 0
     opcode = TEXT
 
-    def __init__(self, world: InProcessBroker, *headers: str, protocols: str | None = "v12.stomp") -> None:
+    def __init__(
+        self, world: InProcessBroker, *headers: str, protocols: str | None = "v12.stomp", asks: bool = True
+    ) -> None:
         super().__init__(world)
         self.web = WebStream()
         self.pings = 0
         self.got: list[WebMessage] = []
         """All messages with frames of STOMP."""
-        self.send_wire(request(*headers, protocols=protocols))
+        if asks:
+            self.send_wire(request(*headers, protocols=protocols))
 
     def send_wire(self, data: bytes) -> None:
         """Write bytes of the connection itself."""
