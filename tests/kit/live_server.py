@@ -59,7 +59,7 @@ class LiveServer:
     def close(self) -> None:
         """Stop the broker."""
         for reader in self.readers:
-            reader.close()
+            reader.socket.close()
         self.loop.run_until_complete(self.server.stop())
         self.loop.close()
 
@@ -81,30 +81,26 @@ class LiveServer:
             if reached():
                 return
 
-    def client(self, *, http: bool = False, unread: bool = False) -> Client:
-        """A connected socket; ``unread`` makes its buffer small."""
-        return Client(self, self.http_port if http else self.stomp_port, unread=unread)
-
     def greeted(self, *headers: str, unread: bool = False) -> Client:
         """A client that has its CONNECTED."""
-        client = self.client(unread=unread)
+        client = Client(self, unread=unread)
         client.send(frame("CONNECT", "accept-version:1.2", "host:x", *headers))
         client.expect(b"CONNECTED")
         return client
 
 
 class Client:
-    """One socket."""
+    """One socket, connected; ``unread`` makes its buffer small."""
 
-    def __init__(self, stage: LiveServer, port: int, *, unread: bool = False) -> None:
+    def __init__(self, stage: LiveServer, *, http: bool = False, unread: bool = False) -> None:
         self._stage = stage
         self.socket = socket.socket()
         if unread:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         before = stage.server.stats.connections_total
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect(("127.0.0.1", stage.http_port if http else stage.stomp_port))
         self.socket.setblocking(False)
-        if port == stage.stomp_port:
+        if not http:
             stage.until(lambda: stage.server.stats.connections_total > before, "the connection is accepted")
         self.received = b""
 
@@ -126,10 +122,6 @@ class Client:
                 break
         received, self.received = self.received, b""
         return received
-
-    def close(self) -> None:
-        """Leave without a word."""
-        self.socket.close()
 
 
 def census() -> Counter[str]:

@@ -16,14 +16,11 @@ AUTHORITY = Authority()
 
 
 class Client:
-    """The other side, in memory."""
+    """The other side, in memory, after the whole handshake."""
 
-    def __init__(self, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext, records: Records, session: ssl.SSLSession | None = None) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost", session=session)
-
-    def shake(self, records: Records) -> None:
-        """The whole handshake."""
         is_done = [False, False]
         while not all(is_done):
             try:
@@ -55,8 +52,7 @@ def contexts(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 def test_bytes_fill_the_buffer_and_the_rest_waits(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    records, client = Records(contexts[0]), Client(contexts[1])
-    client.shake(records)
+    client = Client(contexts[1], records := Records(contexts[0]))
     buffer = memoryview(bytearray(1_000))
     records.feed(client.say(b"a" * 1_500))
     assert records.read_into(buffer) == (1_000, False)
@@ -69,8 +65,7 @@ def test_bytes_fill_the_buffer_and_the_rest_waits(contexts: tuple[ssl.SSLContext
 def test_records_are_read_together_and_a_part_of_one_waits(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
-    records, client = Records(contexts[0]), Client(contexts[1])
-    client.shake(records)
+    client = Client(contexts[1], records := Records(contexts[0]))
     said = bytes(client.say(b"a" * 300)) + bytes(client.say(b"b" * 300)) + bytes(client.say(b"c" * 300))
     buffer = memoryview(bytearray(1_000))
     records.feed(memoryview(said[:-10]))
@@ -81,8 +76,7 @@ def test_records_are_read_together_and_a_part_of_one_waits(
 
 
 def test_a_record_behind_the_first_slice_is_read_with_it(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    records, client = Records(contexts[0]), Client(contexts[1])
-    client.shake(records)
+    client = Client(contexts[1], records := Records(contexts[0]))
     one = bytes(client.say(b"a"))
     fits = SLICE_BYTES - len(one) + 1
     records.feed(memoryview(one))
@@ -94,8 +88,7 @@ def test_a_record_behind_the_first_slice_is_read_with_it(contexts: tuple[ssl.SSL
 
 
 def test_what_came_before_the_end_is_read_first(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    records, client = Records(contexts[0]), Client(contexts[1])
-    client.shake(records)
+    client = Client(contexts[1], records := Records(contexts[0]))
     said = bytes(client.say(b"the last words"))
     with pytest.raises(ssl.SSLWantReadError):
         client.object.unwrap()
@@ -108,8 +101,7 @@ def test_what_came_before_the_end_is_read_first(contexts: tuple[ssl.SSLContext, 
 
 
 def test_what_is_no_record_is_refused(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
-    records, client = Records(contexts[0]), Client(contexts[1])
-    client.shake(records)
+    Client(contexts[1], records := Records(contexts[0]))
     records.feed(memoryview(b"not encrypted at all, but long enough for a record"))
     with pytest.raises(ssl.SSLError):
         records.read_into(memoryview(bytearray(1_000)))
@@ -118,15 +110,12 @@ def test_what_is_no_record_is_refused(contexts: tuple[ssl.SSLContext, ssl.SSLCon
 def test_a_certificate_that_has_expired_is_not_resumed(
     contexts: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, records = Client(contexts[1]), Records(contexts[0])
-    first.shake(records)
+    first = Client(contexts[1], records := Records(contexts[0]))
     own = records.certificate()
-    again, records = Client(contexts[1], first.object.session), Records(contexts[0])
-    again.shake(records)
+    Client(contexts[1], records := Records(contexts[0]), first.object.session)
     assert records.object.session_reused
     assert records.certificate() == own
     later_s = time.time() + 20 * 365 * 86_400
     monkeypatch.setattr("artemis_py.server.tls.connection.time.time", lambda: later_s)
-    late, records = Client(contexts[1], first.object.session), Records(contexts[0])
     with pytest.raises(ssl.SSLError, match="expired since"):
-        late.shake(records)
+        Client(contexts[1], Records(contexts[0]), first.object.session)

@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.stomp.service import Routes
 from tests.kit.churn_scripts import visits
-from tests.kit.live_server import LiveServer, census, no_collector
+from tests.kit.live_server import Client, LiveServer, census, no_collector
 from tests.unit.holdings.test_freed import settled
 
 ROUNDS = 3
@@ -53,12 +53,12 @@ def test_nothing_is_left_behind(stage: LiveServer, request: pytest.FixtureReques
             if number == ROUNDS:
                 before, held_before = census(), stage.broker.holdings.by_kind()
             for visit in next(rounds):
-                client = stage.client(http=visit.http)
+                client = Client(stage, http=visit.http)
                 for step in visit.steps:
                     client.send(step.send)
                     if step.awaited:
                         client.expect(step.awaited)
-                client.close()
+                client.socket.close()
             stage.until(lambda: nobody_is_here(stage), "everybody has left")
             settled(stage)
             clear(stage)

@@ -77,7 +77,7 @@ def test_an_idle_connection(stage: LiveServer) -> None:
     cost.check()
     assert stage.broker.holdings.of(CONNECTIONS) > 0
     for client in clients:
-        client.close()
+        client.socket.close()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_frame_that_is_not_finished(stage: LiveServer, beginning: bytes, unfin
     clients: list[Client] = []
     cost = Cost(stage)
     for _ in cost.of_each(20):
-        client = stage.client()
+        client = Client(stage)
         clients.append(client)
         read = stage.server.stats.bytes_in + len(beginning + unfinished)
         client.send(beginning + unfinished)
@@ -103,7 +103,7 @@ def test_a_frame_that_is_not_finished(stage: LiveServer, beginning: bytes, unfin
     cost.check()
     assert stage.broker.holdings.of(INPUT) >= 20 * len(unfinished)
     for client in clients:
-        client.close()
+        client.socket.close()
 
 
 def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
@@ -132,7 +132,7 @@ def test_a_subscriber_that_does_not_read(stage: LiveServer) -> None:
     for client in clients:
         connection = next(iter(stage.server.stats.connections))
         assert connection.weight.output_bytes <= WRITE_HIGH_BYTES + TURN_BYTES_MAX + READ_BYTES_MAX + 20 * KIBIBYTE
-        client.close()
+        client.socket.close()
     assert stage.broker.holdings.of(OUTPUT) > 2 * WRITE_HIGH_BYTES
 
 
@@ -252,10 +252,10 @@ def test_http(stage: LiveServer) -> None:
     acceptor = stage.server.ports.http.acceptors[0]
     cost = Cost(stage)
     for _ in cost.of_each(20):
-        clients.append(stage.client(http=True))
+        clients.append(Client(stage, http=True))
         clients[-1].send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nx: " + b"y" * 10_000)
         stage.until(lambda: acceptor.connections_open == len(clients), "it is accepted")
     cost.check(at_most=8)
     assert stage.broker.holdings.of(HTTP) > 0
     for client in clients:
-        client.close()
+        client.socket.close()

@@ -45,13 +45,13 @@ def leaves_nothing(stage: LiveServer, *parts: bytes, greeted: bool = True, unrea
     """Clients that send ``parts`` (each is read before the next) and go leave no object behind."""
     stats = stage.server.stats
     for _ in rounds_that_leave_nothing(stage):
-        client = stage.greeted(unread=unread) if greeted else stage.client()
+        client = stage.greeted(unread=unread) if greeted else Client(stage)
         for part in parts:
             before = stats.bytes_in
             client.send(part)
             stage.until(lambda before=before, part=part: stats.bytes_in >= before + len(part), "all was read")  # type: ignore[misc]
         a_turn(stage)
-        client.close()
+        client.socket.close()
         stage.until(lambda: len(stats.connections) == len(stage.readers), "the connection is gone")
 
 
@@ -166,7 +166,7 @@ def test_a_sender_that_waits_for_room(stage: LiveServer) -> None:
         client = stage.greeted()
         client.send(sent("/queue/full") * 10)
         stage.until(lambda: stats.connections_by_state()["blocked"] == 1, "it waits")
-        client.close()
+        client.socket.close()
         address.bytes_max = -1
         stage.server.turns.schedule()
         stage.until(lambda: not stats.connections, "it is gone")
@@ -181,7 +181,7 @@ def test_a_sender_that_waits_for_room_and_is_gone(stage: LiveServer) -> None:
     client.send(sent("/queue/full") * 10)
     stage.until(lambda: stats.connections_by_state()["blocked"] == 1, "it waits")
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()
+    client.socket.close()
     stage.until(lambda: not stats.connections, "it is gone")
     stage.until(lambda: not stage.server.turns.input.blocked, "nobody waits")
 
@@ -189,9 +189,9 @@ def test_a_sender_that_waits_for_room_and_is_gone(stage: LiveServer) -> None:
 def test_a_handshake_that_does_not_come(tmp_path: Path) -> None:
     stage = LiveServer(tmp_path, "handshakeTimeout=1")
     for _ in rounds_that_leave_nothing(stage):
-        client = stage.client()
+        client = Client(stage)
         client.expect(b"No CONNECT frame")
-        client.close()
+        client.socket.close()
         stage.until(lambda: not stage.server.stats.connections, "the connection is gone")
     stage.close()
 
@@ -206,7 +206,7 @@ def test_a_durable_subscription_that_is_deleted(stage: LiveServer) -> None:
         client.expect(b"RECEIPT")
         client.send(frame("UNSUBSCRIBE", "id:1", name, "receipt:2"))
         client.expect(b"receipt-id:2")
-        client.close()
+        client.socket.close()
         stage.until(lambda: not stage.server.stats.connections and "c.d" not in stage.broker.queues, "it is deleted")
 
 
@@ -224,7 +224,7 @@ def test_queues_and_addresses_that_are_deleted(stage: LiveServer) -> None:
         queue = stage.broker.queues[name]
         stage.broker.registry.delete_queue(queue, 0)
         stage.broker.registry.delete_address(stage.broker.addresses[queue.address.name])
-    client.close()
+    client.socket.close()
 
 
 REQUESTS = {
@@ -240,20 +240,20 @@ REQUESTS = {
 def test_http(stage: LiveServer, data: bytes) -> None:
     acceptor = stage.server.ports.http.acceptors[0]
     for _ in rounds_that_leave_nothing(stage):
-        client = stage.client(http=True)
+        client = Client(stage, http=True)
         stage.until(lambda: acceptor.connections_open == 1, "it is accepted")
         client.send(data)
         if data.endswith(b"\r\n\r\n"):
             client.expect(b"HTTP/1.1")
-        client.close()
+        client.socket.close()
         stage.until(lambda: acceptor.connections_open == 0, "it is gone")
 
 
 def test_many_clients_come_together_and_go_together(stage: LiveServer) -> None:
     for _ in rounds_that_leave_nothing(stage):
-        clients: list[Client] = [stage.client() for _ in range(20)]
+        clients: list[Client] = [Client(stage) for _ in range(20)]
         for client in clients:
             client.send(CONNECT + subscribed("/topic/t") + b"SEND\ndestination:/queue/q\nx")
         for client in clients:
-            client.close()
+            client.socket.close()
         stage.until(lambda: not stage.server.stats.connections, "they are gone")

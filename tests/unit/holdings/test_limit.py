@@ -78,7 +78,7 @@ def test_what_is_new_is_refused_and_told_why(stage: LiveServer, asked: tuple[str
     assert f"or raise {SETTING}".encode() in answer
     assert b"receipt-id:7" in answer
     assert stage.broker.holdings.refused_count == refused + 1
-    full.close()
+    full.socket.close()
 
 
 def test_a_transaction_takes_no_more_and_can_be_committed(stage: LiveServer) -> None:
@@ -97,11 +97,11 @@ def test_a_commit_does_not_wait_for_the_room_that_it_takes_itself(stage: LiveSer
 
 def test_a_connection_is_refused(stage: LiveServer) -> None:
     full = fill(stage)
-    late = stage.client()
+    late = Client(stage)
     answer = late.expect(b"\0")
     assert answer.startswith(b"ERROR")
     assert b"CONNECT is refused" in answer
-    full.close()
+    full.socket.close()
     stage.until(lambda: len(stage.server.stats.connections) == 0 or not stage.broker.holdings.is_full, "room")
     assert stage.greeted()
 
@@ -158,7 +158,7 @@ def test_headers_that_are_not_finished(stage: LiveServer) -> None:
     """Many clients, each with less than one may have, before they have said who they are."""
     clients = []
     for _ in range(LIMIT // 13_000):
-        client = stage.client()
+        client = Client(stage)
         clients.append(client)
         read = stage.server.stats.bytes_in
         client.socket.send(b"CONNECT\nx:" + b"y" * 7_000 + b"\nz:" + b"y" * 7_000)
@@ -166,7 +166,7 @@ def test_headers_that_are_not_finished(stage: LiveServer) -> None:
     stage.until(lambda: not stage.broker.holdings.is_full, "some are cut off")
     assert 0 < stage.broker.holdings.cut_off_count + stage.broker.holdings.refused_count < len(clients)
     for client in clients:
-        client.close()
+        client.socket.close()
 
 
 def test_who_does_not_read_goes_and_others_read_on(stage: LiveServer) -> None:
@@ -218,15 +218,15 @@ def test_everything_is_given_back(stage: LiveServer) -> None:
     client.send(frame("SEND", "destination:/queue/q", "_AMQ_DUPL_ID:1", "JMSXGroupID:g", "a:b"))
     client.send(frame("SEND", "destination:/queue/q", "receipt:1") + b"SEND\nx")
     client.expect(b"receipt-id:1")
-    http = stage.client(http=True)
+    http = Client(stage, http=True)
     http.send(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
     http.expect(b"UP")
     stage.until(lambda: stage.broker.holdings.of(INPUT) > 0, "everything is counted")
     held = stage.broker.holdings.by_kind()
     counted_elsewhere = "output", "http", "tls", "replays"
     assert all(held[kind] > before[kind] for kind in held if kind not in counted_elsewhere), held
-    client.close()
-    http.close()
+    client.socket.close()
+    http.socket.close()
     stage.until(lambda: not stage.server.stats.connections, "it is gone")
     stage.until(lambda: not stage.server.ports.http.acceptors[0].connections_open, "both are gone")
     queue = stage.broker.queues["q"]
@@ -240,11 +240,11 @@ def test_everything_is_given_back(stage: LiveServer) -> None:
 def test_http_connections_that_make_room_for_others(stage: LiveServer) -> None:
     """Those that go for others are counted no longer."""
     acceptor = stage.server.ports.http.acceptors[0]
-    clients = [stage.client(http=True) for _ in range(acceptor.limits.connections_max + 10)]
+    clients = [Client(stage, http=True) for _ in range(acceptor.limits.connections_max + 10)]
     stage.until(lambda: acceptor.connections_total == len(clients), "all were accepted")
     assert stage.broker.holdings.of(HTTP) == acceptor.connections_open * HTTP_CONNECTION_BYTES
     for client in clients:
-        client.close()
+        client.socket.close()
     stage.until(lambda: not acceptor.connections_open, "they are gone")
     assert stage.broker.holdings.of(HTTP) == 0
 
@@ -257,7 +257,7 @@ def test_who_holds_what_is_told(stage: LiveServer) -> None:
     for other in others:
         other.send(b"SEND\nx:" + b"y" * LIGHT_BYTES)
     stage.until(lambda: len(stage.server.turns.guard.largest(100)) == 26, "all are counted")
-    http = stage.client(http=True)
+    http = Client(stage, http=True)
     http.send(b"GET /memory HTTP/1.1\r\nHost: localhost\r\n\r\n")
     told = json.loads(http.expect(b"]}\n").partition(b"\r\n\r\n")[2])
     assert told["limit_bytes"] == LIMIT
@@ -274,7 +274,7 @@ def test_who_holds_what_is_told(stage: LiveServer) -> None:
     assert "artemis_held_refusals_total{" in text
     assert "artemis_held_cut_offs_total{" in text
     for one in (http, client, *others):
-        one.close()
+        one.socket.close()
 
 
 def test_lines_about_connections_that_are_closed_go_by_the_steady_clock(caplog: pytest.LogCaptureFixture) -> None:
@@ -319,4 +319,4 @@ def test_what_every_connection_counts_for_holds_a_little_more(stage: LiveServer)
     client.send(b"\0")
     client.expect(b"RECEIPT")
     stage.until(lambda: not stage.server.turns.guard.largest(100), "nothing is held again")
-    client.close()
+    client.socket.close()

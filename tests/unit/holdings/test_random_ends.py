@@ -11,7 +11,7 @@ import pytest
 from artemis_py.core.order.entry import PURGED
 from tests.kit.churn_scripts import visits
 from tests.kit.frames import frame
-from tests.kit.live_server import LiveServer
+from tests.kit.live_server import Client, LiveServer
 from tests.unit.holdings.test_churn import CORE as CORE_OF_CHURN
 from tests.unit.holdings.test_churn import clear, nobody_is_here
 from tests.unit.holdings.test_freed import settled
@@ -44,7 +44,7 @@ def test_accounts_return_to_nothing(stage: LiveServer, request: pytest.FixtureRe
     for _ in range(VISITS):
         visit = chance.choice(next(rounds))
         data = b"".join(step.send for step in visit.steps) + chance.choice([b"", frame("DISCONNECT")])
-        client = stage.client(http=visit.http, unread=chance.random() < 0.5)
+        client = Client(stage, http=visit.http, unread=chance.random() < 0.5)
         client.send(data[: chance.randrange(len(data) + 1)])
         here.append(client.socket)
         if len(here) > OPEN_MAX:
