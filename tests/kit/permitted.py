@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 from artemis_py.security.identity import Identity
 from artemis_py.security.rights import Authorizer
-from tests.kit.frames import ServerFrame
+from tests.kit.frames import ServerFrame, escaped_frame
 from tests.kit.in_process import Client, InProcessBroker, configuration
-
-_ESCAPES = str.maketrans({"\\": "\\\\", ":": "\\c", "\n": "\\n", "\r": "\\r"})
 
 
 def setting(match: str, **roles: str) -> str:
@@ -58,15 +56,10 @@ class Person:
         """
         self.client.collect().clear()
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        lines = "".join(f"{name}:{value.translate(_ESCAPES)}\n" for name, value in given.items())
-        self.client.send(f"{command}\n{lines}receipt:r\n\n{body}\0".encode())
+        self.client.send(escaped_frame(command, {**given, "receipt": "r"}, body.encode(), "1.2"))
         answers = [frame for frame in self.client.collect() if frame.command in ("RECEIPT", "ERROR")]
         assert len(answers) == 1, answers
-        if answers[0].command == "RECEIPT":
-            return None
-        text = answers[0].header("message")
-        assert text is not None
-        return text.replace("\\c", ":")
+        return None if answers[0].command == "RECEIPT" else answers[0].headers["message"]
 
     def send(self, destination: str, body: str = "x", **headers: str) -> str | None:
         """SEND."""
