@@ -143,15 +143,15 @@ class StompSocket(closing["StompSocket"]):
         waiting = len(self._kept) + len(self.stream.frames)
         return [self.receive() for _ in range(waiting if count is None else min(count, waiting))]
 
-    def expect(self, command: str, wait_s: float | None = None) -> ServerFrame:
+    def expect(self, command: str) -> ServerFrame:
         """The next frame, which has to be of this command."""
-        got = self.receive(wait_s)
+        got = self.receive()
         assert got.command == command, got.text
         return got
 
-    def message(self, wait_s: float | None = None) -> ServerFrame:
+    def message(self) -> ServerFrame:
         """The next frame, which has to be a MESSAGE."""
-        return self.expect("MESSAGE", wait_s)
+        return self.expect("MESSAGE")
 
     def answer(self) -> ServerFrame:
         """The next frame that is no MESSAGE; messages that come before it are kept."""
