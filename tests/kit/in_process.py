@@ -207,6 +207,16 @@ class SteppedBroker:
             client = self.clients[name] = self._connect(self)
         return client
 
+    @property
+    def now_ms(self) -> int:
+        """The wall clock."""
+        return self.loop.clock_ms()
+
+    def queue(self, name: str) -> Queue:
+        """A queue that must exist."""
+        assert name in self.broker.queues, f"no queue {name}; there are {sorted(self.broker.queues)}"
+        return self.broker.queues[name]
+
     def settle(self) -> None:
         """Run turns until the broker rests and has read what it wants to read, and each thread of a disk that works has
         done its work, a step at a time; not while events are held together.
@@ -222,6 +232,13 @@ class SteppedBroker:
     def advance(self, duration_ms: int) -> None:
         """Let time pass."""
         self.loop.advance(duration_ms)
+        self.settle()
+
+    def set_clock(self, by_ms: int) -> None:
+        """Somebody sets the wall clock; the server notices."""
+        self.loop.ahead_ms += by_ms
+        self.broker.clock.set_ahead(self.broker.clock.shift_ms + by_ms)
+        self.turns.schedule()
         self.settle()
 
 
@@ -276,22 +293,5 @@ class InProcessBroker(SteppedBroker):
             config, Broker(config, self.log, now_ms), self.log, LargeStore(self.disk, *threads), threads, now_ms,
             logins=logins, before_login_max=before_login_max, connect=connect,
         )  # fmt: skip
-        self.turns.schedule()
-        self.settle()
-
-    @property
-    def now_ms(self) -> int:
-        """The wall clock."""
-        return self.loop.clock_ms()
-
-    def queue(self, name: str) -> Queue:
-        """A queue that must exist."""
-        assert name in self.broker.queues, f"no queue {name}; there are {sorted(self.broker.queues)}"
-        return self.broker.queues[name]
-
-    def set_clock(self, by_ms: int) -> None:
-        """Somebody sets the wall clock; the server notices."""
-        self.loop.ahead_ms += by_ms
-        self.broker.clock.set_ahead(self.broker.clock.shift_ms + by_ms)
         self.turns.schedule()
         self.settle()

@@ -15,14 +15,8 @@ class Past(Life):
     address = "/queue/orders.eu"
 
     def __init__(self, *declared: str, before: Past | None = None, settings: str = "") -> None:
-        if before is not None:
-            before.broker.drain()
         super().__init__(
             disk=None if before is None else before.disk,
             archive=Archive() if before is None else before.archive,
             instead=RETAINED + addresses(*declared, settings=settings),
         )
-
-    def then(self, *declared: str, settings: str = "") -> Past:
-        """The next life, with another file."""
-        return Past(*declared, before=self, settings=settings)

@@ -20,7 +20,7 @@ def bookmarks(frames: list[ServerFrame]) -> list[int]:
 def stage(cut: bool, *bodies: str) -> Life:
     """A broker with a retained log that has these messages."""
     made = Life(more=ADDRESSES, archive=Archive(), cut=cut)
-    made.send(*bodies)
+    made.send_all(bodies)
     return made
 
 
@@ -29,7 +29,7 @@ def timed(cut: bool) -> tuple[Life, list[int]]:
     here = stage(cut)
     dates: list[int] = []
     for body in "abc":
-        here.advance(60_000 - here.broker.loop.clock_ms() % 1000)
+        here.broker.advance(60_000 - here.broker.loop.clock_ms() % 1000)
         dates.append(here.broker.loop.clock_ms())
         here.send(body)
     return here, dates

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.kit.bench import Bench
 from tests.kit.frames import ServerFrame
-from tests.kit.named_clients import NamedClients
 
 TARGETS = """<address name="dead"><anycast><queue name="dead"/></anycast></address>
 <address name="over"><anycast><queue name="over"/></anycast></address>"""
@@ -16,7 +15,7 @@ def opened(cut: bool, attributes: str = "") -> Bench:
     return Bench(attributes, settings=SETTINGS, more=TARGETS, cut=cut)
 
 
-def counts(bench: NamedClients) -> tuple[int, int, int]:
+def counts(bench: Bench) -> tuple[int, int, int]:
     """Messages on the queue, on the expiry address and on the dead-letter address."""
     return bench.count(), bench.count("over"), bench.count("dead")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.bench import FLAT, Bench
+from tests.kit.bench import FLAT, FREELY, Bench
 from tests.kit.life import Life
 
 pytestmark = pytest.mark.wire
@@ -25,7 +25,7 @@ def browsed(bench: Bench, name: str) -> list[str]:
 
 def test_A_53_the_subscription_must_want_it(cut: bool) -> None:
     bench = Bench("max-per-subscription-backlog='10'", cut=cut)
-    bench.join("c", "selector:n = '2'")
+    bench.subscribe("c", *FREELY, "selector:n = '2'")
     bench.send_all("12", "n:{}")
     assert bench.got("c") == ["2"]
 
@@ -36,7 +36,7 @@ def test_A_53_it_must_be_the_oldest_that_matches_or_that_of_the_highest_priority
 ) -> None:
     bench = Bench(f"max-per-subscription-backlog='1' {order}", cut=cut)
     bench.send_all("132", "n:{}")
-    bench.join("c", "selector:n <> '9'")
+    bench.subscribe("c", *FREELY, "selector:n <> '9'")
     assert bench.got("c") == [first]
 
 
@@ -44,7 +44,7 @@ def test_A_53_it_must_be_the_oldest_that_matches_or_that_of_the_highest_priority
 def test_A_53_the_backlog_must_have_room(cut: bool, limit: str) -> None:
     """That of the subscription, and that of the queue."""
     bench = Bench(f"max-per-subscription-backlog='10' {limit}" if "sub" not in limit else limit, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send_all("123", "n:{}")
     first, second = bench.messages("c")
     assert (first.body, second.body) == (b"1", b"2")
@@ -68,7 +68,7 @@ def test_A_53_fairness_must_pick_it(cut: bool) -> None:
 def test_A_65_what_is_leased_is_hidden_until_it_is_back(cut: bool, lease: str) -> None:
     bench = Bench(f"max-per-subscription-backlog='2' {lease}", cut=cut)
     bench.send_all("123", "n:{}")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     first, second = bench.messages("c")
     assert browsed(bench, "while leased") == ["3"]
     bench.settle("c", first)
@@ -82,10 +82,10 @@ def test_A_65_what_is_leased_is_hidden_until_it_is_back(cut: bool, lease: str) -
 def test_A_65_a_lease_that_ends_shows_it_again(cut: bool) -> None:
     bench = Bench("max-per-subscription-backlog='1' lease-period='1s' max-backlog='1'", cut=cut)
     bench.send_all("12", "n:{}")
-    bench.join("c", "selector:n = '1'")
+    bench.subscribe("c", *FREELY, "selector:n = '1'")
     assert bench.got("c") == ["1"]
     bench.leave("c")
-    bench.join("d", "selector:n = '1'")
+    bench.subscribe("d", *FREELY, "selector:n = '1'")
     assert bench.got("d") == ["1"]
     assert browsed(bench, "before") == ["2"]
     bench.queue().pause()
@@ -98,7 +98,7 @@ def test_A_65_A_66_what_is_not_active_is_not_shown(cut: bool) -> None:
     bench = Bench(TWO, cut=cut)
     bench.send_all("1234", "n:{}")
     assert browsed(bench, "looker") == ["1", "2"]
-    bench.join("c", "selector:n = '1'")
+    bench.subscribe("c", *FREELY, "selector:n = '1'")
     (one,) = bench.messages("c")
     assert bench.got("looker") == [], "what is out takes a place"
     bench.settle("c", one)
@@ -112,7 +112,7 @@ def test_A_65_A_66_what_is_not_active_is_not_shown(cut: bool) -> None:
 def test_A_66_only_so_many_are_active(cut: bool) -> None:
     """In order of arrival, whatever is out counts, and each that is done makes room for one."""
     bench = Bench(TWO, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send_all("12345", "n:{}")
     first, second = bench.messages("c")
     assert (first.body, second.body, bench.count()) == (b"1", b"2", 5)
@@ -127,11 +127,11 @@ def test_A_66_only_so_many_are_active(cut: bool) -> None:
 def test_A_66_a_consumer_does_not_see_past_it(cut: bool) -> None:
     """Even if what it wants is only behind."""
     bench = Bench(TWO, cut=cut)
-    bench.join("wants 4", "selector:n = '4'")
+    bench.subscribe("wants 4", *FREELY, "selector:n = '4'")
     bench.send_all("1234", "n:{}")
     assert bench.got("wants 4") == []
-    bench.join("others", "selector:n <> '4'")
-    assert bench.drain("others") == ["1", "2", "3"]
+    bench.subscribe("others", *FREELY, "selector:n <> '4'")
+    assert bench.drain("others", at_once_max=3) == ["1", "2", "3"]
     assert bench.got("wants 4") == ["4"]
 
 
@@ -144,26 +144,26 @@ def test_A_66_A_40_a_filter_settles_nothing_that_is_not_active(cut: bool, condit
     bench.write("c", "ACK", "destination:/queue/q", f"filter:{condition}")
     assert bench.count() == len(left)
     bench.world.advance(1000)
-    bench.join("all")
-    assert bench.drain("all") == list(left)
+    bench.subscribe("all", *FREELY)
+    assert bench.drain("all", at_once_max=5) == list(left)
 
 
 def test_A_66_one_that_comes_back_keeps_its_place(cut: bool) -> None:
     bench = Bench("target-queue-depth='1' max-per-subscription-backlog='10'", cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.settle("c", one, "NACK")
     (again,) = bench.messages("c")
     assert (again.body, again.header("redelivered")) == (b"1", "true")
     bench.lose("c")
-    bench.join("d")
+    bench.subscribe("d", *FREELY)
     assert bench.drain("d") == ["1", "2"]
 
 
 def test_A_66_one_that_waits_for_another_attempt_is_active(cut: bool) -> None:
     bench = Bench("target-queue-depth='1'", settings="<redelivery-delay>1000</redelivery-delay>", cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.settle("c", one, "NACK")
@@ -178,7 +178,7 @@ def test_A_66_one_that_is_scheduled_is_passed_over(cut: bool) -> None:
     bench = Bench("target-queue-depth='1'", cut=cut)
     bench.send("later", "AMQ_SCHEDULED_DELAY:1000")
     bench.send_all("12", "n:{}")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     (one,) = bench.messages("c")
     assert one.body == b"1"
     bench.world.advance(1000)
@@ -210,13 +210,13 @@ def test_A_66_what_is_not_active_expires(cut: bool) -> None:
     bench.send_all("4", "n:{}")
     bench.world.advance(500)
     assert bench.count() == 3
-    bench.join("c")
-    assert bench.drain("c") == ["1", "2", "4"]
+    bench.subscribe("c", *FREELY)
+    assert bench.drain("c", at_once_max=3) == ["1", "2", "4"]
 
 
 def test_A_66_in_a_transaction_a_place_is_free_with_its_commit(cut: bool) -> None:
     bench = Bench("target-queue-depth='1'", cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send_all("12", "n:{}")
     (one,) = bench.messages("c")
     bench.write("c", "BEGIN", "transaction:t")
@@ -229,7 +229,7 @@ def test_A_66_in_a_transaction_a_place_is_free_with_its_commit(cut: bool) -> Non
 @pytest.mark.parametrize("ack", ["auto", "client"])
 def test_A_66_all_come_in_the_end(cut: bool, ack: str) -> None:
     bench = Bench("target-queue-depth='1' max-per-subscription-backlog='10'", cut=cut)
-    bench.join("c", ack=ack)
+    bench.subscribe("c", *FREELY, ack=ack)
     bench.send_all("123", "n:{}")
     got = bench.got("c") if ack == "auto" else bench.drain("c")
     assert (got, bench.count()) == (["1", "2", "3"], 0)
@@ -242,7 +242,7 @@ def test_A_66_in_pages_and_after_a_restart(more: str, restart: bool) -> None:
     pages = "<page-size-bytes>300</page-size-bytes>" + ("" if more else "<max-size-messages>3</max-size-messages>")
     life = Life(f"{TWO} {more}", settings=pages)
     for body in "123456789":
-        life.send(body, headers=(f"n:{body}",))
+        life.send(body, f"n:{body}")
     assert life.queue().contents.paged.count > 4
     if restart:
         life = life.again()

@@ -278,13 +278,13 @@ def test_A_67_a_new_backlog_alone_begins_nothing_anew() -> None:
     """The consumer reads on behind what it does not want, however much that is."""
     durable = Life("leasing='sublet' max-per-subscription-backlog='9'")
     for number in "2" * 50 + "111":
-        durable.send(number, headers=(f"number:{number}",))
+        durable.send(number, f"number:{number}")
     durable.subscribe("c1", SOME, "max-backlog:1", "selector:number = '1'")
-    assert durable.text("c1") == "1"
+    assert durable.got("c1") == ["1"]
     (consumer,) = durable.queue().distribution.consumers
     cursor = consumer.cursor
     assert cursor is not None
     durable.subscribe("c1", SOME, "max-backlog:2", "selector:number = '1'", "replace:true")
-    assert (durable.text("c1"), consumer.cursor is cursor) == ("1", True)
+    assert (durable.got("c1"), consumer.cursor is cursor) == (["1"], True)
     durable.subscribe("c1", SOME, "max-backlog:2", "selector:number = '2'", "replace:true")
     assert consumer.cursor is not cursor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.order.entry import PURGED
-from tests.kit.bench import FLAT, Bench
+from tests.kit.bench import FLAT, FREELY, Bench
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 from tests.queues.outcomes import shown
@@ -34,7 +34,7 @@ def send_all(bench: Bench, bodies: str) -> None:
 def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_barrier(cut: bool) -> None:
     bench = Bench(BARRIER, cut=cut)
     send_all(bench, "12B3")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     first, second = bench.messages("c")
     assert (first.body, second.body) == (b"1", b"2")
     bench.settle("c", second)
@@ -48,7 +48,7 @@ def test_A_50_a_barrier_waits_for_all_before_it_and_all_behind_it_wait_for_the_b
 def test_A_50_in_each_ack_mode(cut: bool, ack: str) -> None:
     """With ``auto`` what is written is done."""
     bench = Bench(BARRIER, cut=cut)
-    bench.join("c", ack=ack)
+    bench.subscribe("c", *FREELY, ack=ack)
     send_all(bench, "1B2C3")
     got = ""
     while frames := bench.messages("c"):
@@ -70,10 +70,10 @@ def test_A_50_every_way_in_which_an_earlier_message_ends_opens_it(cut: bool) -> 
                 bench.queue().purge(PURGED, bench.world.now_ms)
                 send_all(bench, "B2")
             bench.world.advance(60_000)
-            bench.join("c")
+            bench.subscribe("c", *FREELY)
             assert bench.got("c") == ["B", "2"], way
             continue
-        bench.join("c")
+        bench.subscribe("c", *FREELY)
         send_all(bench, "B2")
         (frame,) = bench.messages("c")
         option = ["options:expire"] if way == "expire" else []
@@ -85,10 +85,10 @@ def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
     """A NACK, a lease that ends, a lost connection: the message goes out again, and the barrier waits for that."""
     for way in ("NACK", "lease", "lose"):
         bench = Bench(f"{BARRIER} lease-period='1s'" if way == "lease" else BARRIER, cut=cut)
-        bench.join("one")
+        bench.subscribe("one", *FREELY)
         send_all(bench, "1B2")
         (frame,) = bench.messages("one")
-        bench.join("two")
+        bench.subscribe("two", *FREELY)
         if way == "NACK":
             bench.settle("one", frame, "NACK")
         elif way == "lease":
@@ -105,7 +105,7 @@ def test_A_50_one_that_comes_back_is_still_before_it(cut: bool) -> None:
 
 def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
     bench = Bench(BARRIER, cut=cut, settings="<redelivery-delay>1000</redelivery-delay>")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     send_all(bench, "1B2")
     (frame,) = bench.messages("c")
     bench.settle("c", frame, "NACK")
@@ -121,7 +121,7 @@ def test_A_50_one_that_waits_for_another_attempt_holds_it(cut: bool) -> None:
 def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> None:
     """And one that came behind the barrier comes to its place there, however early it is due."""
     bench = Bench(BARRIER, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send("early", "AMQ_SCHEDULED_DELAY:1000")
     send_all(bench, "1B")
     bench.send("late", "AMQ_SCHEDULED_DELAY:500")
@@ -140,7 +140,7 @@ def test_A_50_one_that_is_scheduled_holds_it_if_it_came_before(cut: bool) -> Non
 def test_A_50_a_scheduled_barrier_holds_what_comes_behind_it(cut: bool) -> None:
     """It has its place from when it comes, as every message here."""
     bench = Bench(BARRIER, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.send("1")
     bench.send("B", IS_BARRIER, "AMQ_SCHEDULED_DELAY:1000")
     bench.send("2")
@@ -157,7 +157,7 @@ def test_A_50_one_barrier_behind_the_other(cut: bool) -> None:
     """They follow each other at once."""
     bench = Bench(BARRIER, cut=cut)
     send_all(bench, "BCBC1B")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     frames = bench.messages("c")
     assert shown(frames) == "BCBC1"
     assert bench.count() == 2
@@ -172,7 +172,7 @@ def test_A_50_it_is_arrival_that_counts(cut: bool) -> None:
     bench.send("2", "priority:9")
     bench.send("B", IS_BARRIER, "priority:9")
     bench.send("3", "priority:9")
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     frames = bench.messages("c")
     assert shown(frames) == "12"
     settle_all(bench, "c", frames)
@@ -183,9 +183,9 @@ def test_A_50_consumers_that_choose_are_held_as_well(cut: bool) -> None:
     bench = Bench(BARRIER, cut=cut)
     send_all(bench, "1B")
     bench.send("2", "t:x")
-    bench.join("chooser", "selector:t = 'x' OR kind = 'barrier'")
+    bench.subscribe("chooser", *FREELY, "selector:t = 'x' OR kind = 'barrier'")
     assert bench.got("chooser") == [], "1 is before the barrier, and nobody has taken it"
-    bench.join("other")
+    bench.subscribe("other", *FREELY)
     (one,) = bench.messages("other")
     bench.settle("other", one)
     assert bench.got("chooser") == ["B", "2"]
@@ -196,7 +196,7 @@ def test_A_50_expired_barriers_hold_nothing(cut: bool) -> None:
     bench.send("B", IS_BARRIER, f"expires:{bench.world.now_ms + 500}")
     send_all(bench, "1")
     bench.world.advance(500)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     assert bench.got("c") == ["1"]
     assert bench.count("over") == 1
 
@@ -205,7 +205,7 @@ def test_A_51_it_goes_to_every_consumer(cut: bool) -> None:
     """Whatever they hold, without an acknowledgement, and it is gone at once."""
     bench = Bench(BARRIER, cut=cut)
     for name in ("c1", "c2", "c3"):
-        bench.join(name)
+        bench.subscribe(name, *FREELY)
     send_all(bench, "B")
     for name in ("c1", "c2", "c3"):
         (frame,) = bench.messages(name)
@@ -224,7 +224,7 @@ def test_A_51_it_takes_nothing_of_window_and_backlog(cut: bool, window: str) -> 
 
 def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
     bench = Bench(f"{BARRIER} lease-period='1s'", cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     send_all(bench, "B1")
     barrier, other = bench.messages("c")
     assert (barrier.header("lease-expires"), barrier.header("ack")) == (None, None)
@@ -235,7 +235,7 @@ def test_A_51_it_says_nothing_of_a_lease(cut: bool) -> None:
 
 def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> None:
     bench = Bench(f"{BARRIER} lease-period='1s'", cut=cut)
-    bench.join("heads", "headers-only:true")
+    bench.subscribe("heads", *FREELY, "headers-only:true")
     send_all(bench, "B1")
     barrier, other = bench.messages("heads")
     assert (barrier.header("ack"), barrier.header("lease-expires"), barrier.header("body-size")) == (None, None, "1")
@@ -244,8 +244,8 @@ def test_A_51_without_its_body_it_needs_no_acknowledgement_either(cut: bool) -> 
 
 def test_A_51_who_does_not_want_it_waits_all_the_same(cut: bool) -> None:
     bench = Bench(BARRIER, cut=cut)
-    bench.join("other", "selector:kind IS NULL")
-    bench.join("all")
+    bench.subscribe("other", *FREELY, "selector:kind IS NULL")
+    bench.subscribe("all", *FREELY)
     send_all(bench, "1B")
     bench.send("2")
     holder, (one,) = next((name, frames) for name in ("other", "all") if (frames := bench.messages(name)))
@@ -261,10 +261,10 @@ def test_A_51_it_waits_for_somebody_who_wants_it(cut: bool) -> None:
     send_all(bench, "B1")
     bench.world.advance(60_000)
     assert bench.count() == 2
-    bench.join("other", "selector:kind IS NULL")
+    bench.subscribe("other", *FREELY, "selector:kind IS NULL")
     bench.subscribe("looker", "browser:true")
     assert (bench.got("other"), bench.got("looker"), bench.count()) == ([], [], 2)
-    bench.join("all")
+    bench.subscribe("all", *FREELY)
     assert sorted(bench.got("all") + bench.got("other")) == ["1", "B"]
 
 
@@ -273,7 +273,7 @@ def test_A_51_no_local(cut: bool) -> None:
     bench.subscribe("producer", FLAT, MANY, "no-local:true")
     send_all(bench, "B")
     assert (bench.frames("producer"), bench.count()) == ([], 1)
-    bench.join("other")
+    bench.subscribe("other", *FREELY)
     assert (bench.got("other"), bench.frames("producer"), bench.count()) == (["B"], [], 0)
 
 
@@ -281,8 +281,8 @@ def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
     """On an exclusive queue, and with a limit of live consumers, they are not served."""
     for attribute in ("exclusive='true'", "max-live-consumers='1'"):
         bench = Bench(f"{BARRIER} {attribute}", cut=cut)
-        bench.join("first")
-        bench.join("standby")
+        bench.subscribe("first", *FREELY)
+        bench.subscribe("standby", *FREELY)
         send_all(bench, "B1")
         assert (bench.got("first"), bench.got("standby")) == (["B", "1"], [])
 
@@ -290,8 +290,8 @@ def test_A_51_those_that_wait_in_line_do_not_get_it(cut: bool) -> None:
 def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
     """Others have the barrier meanwhile, and nobody gets what is behind it; other queues go on."""
     bench = Bench(BARRIER, more=OVER)
-    bench.join("slow")
-    bench.join("quick")
+    bench.subscribe("slow", *FREELY)
+    bench.subscribe("quick", *FREELY)
     bench.world.client("slow").stall()
     large = "B" + "x" * 200_000  # more than a connection takes in a turn
     bench.write("producer", "SEND", "destination:/queue/q", IS_BARRIER, body=large)
@@ -299,7 +299,7 @@ def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
     assert bench.got("quick") == [large, "C"]
     assert bench.count() == 2
     bench.subscribe("elsewhere", to="over")
-    bench.send("a", to="over")
+    bench.send("a", to="/queue/over")
     assert bench.got("elsewhere") == ["a"]
     bench.world.client("slow").read_again()
     got = bench.got("slow")
@@ -309,8 +309,8 @@ def test_A_51_a_client_that_does_not_read_is_waited_for() -> None:
 
 def test_A_51_a_client_that_goes_is_not_waited_for() -> None:
     bench = Bench(BARRIER)
-    bench.join("slow")
-    bench.join("quick")
+    bench.subscribe("slow", *FREELY)
+    bench.subscribe("quick", *FREELY)
     bench.world.client("slow").stall()
     large = "B" + "x" * 200_000
     bench.write("producer", "SEND", "destination:/queue/q", IS_BARRIER, body=large)
@@ -323,8 +323,8 @@ def test_A_51_a_client_that_goes_is_not_waited_for() -> None:
 def test_A_52_sent_at_most_once_it_waits_for_acknowledgements(cut: bool) -> None:
     """What it waits for is gone already, and not acknowledged."""
     bench = Bench(f"{BARRIER} delivery-semantics='at-most-once'", cut=cut)
-    bench.join("c1")
-    bench.join("c2")
+    bench.subscribe("c1", *FREELY)
+    bench.subscribe("c2", *FREELY)
     send_all(bench, "12B3")
     first, second = bench.messages("c1"), bench.messages("c2")
     assert sorted(shown(first) + shown(second)) == ["1", "2"]
@@ -337,10 +337,10 @@ def test_A_52_sent_at_most_once_it_waits_for_acknowledgements(cut: bool) -> None
 
 def test_A_52_a_client_that_goes_with_unacknowledged_ones_opens_it(cut: bool) -> None:
     bench = Bench(f"{BARRIER} delivery-semantics='at-most-once'", cut=cut)
-    bench.join("c1")
+    bench.subscribe("c1", *FREELY)
     send_all(bench, "1B2")
     assert bench.got("c1") == ["1"]
-    bench.join("c2")
+    bench.subscribe("c2", *FREELY)
     assert bench.got("c2") == []
     bench.lose("c1")
     assert bench.got("c2") == ["B", "2"]
@@ -386,7 +386,7 @@ def naming(frame: ServerFrame, version: str) -> list[str]:
 def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
     """A client that acknowledges everything in one go."""
     bench = Bench(BARRIER)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     send_all(bench, "BCB123")
     frames = bench.messages("c")
     assert shown(frames) == "BCB123"
@@ -398,7 +398,7 @@ def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:
 def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
     """Nothing of it is there before; then its messages are in their order."""
     bench = Bench(BARRIER, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     bench.write("producer", "BEGIN", "transaction:t")
     for body in "1B2":
         more = [IS_BARRIER] if body == "B" else []
@@ -414,7 +414,7 @@ def test_A_50_a_commit_with_barriers_in_it(cut: bool) -> None:
 @pytest.mark.parametrize("end", ["COMMIT", "ABORT"])
 def test_A_50_what_is_acknowledged_in_a_transaction_is_done_with_its_commit(cut: bool, end: str) -> None:
     bench = Bench(BARRIER, cut=cut)
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     send_all(bench, "1B2")
     (one,) = bench.messages("c")
     bench.write("c", "BEGIN", "transaction:t")
@@ -430,7 +430,7 @@ def test_A_65_a_browser_sees_nothing_behind_a_barrier(cut: bool) -> None:
     send_all(bench, "12B3")
     bench.subscribe("looker", "browser:true")
     assert bench.got("looker") == ["1", "2"]
-    bench.join("c")
+    bench.subscribe("c", *FREELY)
     settle_all(bench, "c", bench.messages("c"))
     assert bench.got("c") == ["B", "3"]
     assert bench.got("looker") == [], "3 was with the consumer before the browser could see it"
@@ -445,7 +445,7 @@ def test_A_50_a_restart_in_the_middle() -> None:
     life = Life(BARRIER)
     reader = life.client("reader")
     for body in "12B3C4":
-        life.send(body, headers=(IS_BARRIER,) if body in "BC" else ())
+        life.send(body, *((IS_BARRIER,) if body in "BC" else ()))
     life.subscribe("reader", MANY)
     first, second = reader.collect()
     life.settle("reader", first)
@@ -471,11 +471,12 @@ def test_A_50_it_goes_out_when_no_crash_can_undo_what_came_before() -> None:
     life = Life(BARRIER)
     producer, reader, other = life.client("producer"), life.client("reader"), life.client("other")
     for body in "1B":
-        life.send(body, headers=(IS_BARRIER,) if body == "B" else ())
+        life.send(body, *((IS_BARRIER,) if body == "B" else ()))
     for name in ("reader", "other"):
         life.subscribe(name, MANY)
     (one,) = reader.collect()
     reader.collect().clear()
+    life.broker.disk_works = False
     life.broker.together = True  # two clients send something, so the turn does not write by itself
     reader.send(f"ACK\nid:{one.header('ack')}\n\n\0".encode())
     producer.send(b"SEND\ndestination:/queue/other\npersistent:true\n\n\0")
@@ -491,7 +492,7 @@ def test_A_50_one_that_waits_for_another_attempt_holds_it_after_a_restart_too() 
     life = Life(BARRIER, settings="<redelivery-delay>5000</redelivery-delay>")
     reader = life.client("reader")
     for body in "1B2":
-        life.send(body, headers=(IS_BARRIER,) if body == "B" else ())
+        life.send(body, *((IS_BARRIER,) if body == "B" else ()))
     life.subscribe("reader", MANY)
     (frame,) = reader.collect()
     life.settle("reader", frame, "NACK")
@@ -511,7 +512,7 @@ def test_A_50_in_pages_too(more: str, restart: bool) -> None:
     pages = "<page-size-bytes>300</page-size-bytes>" + ("" if more else "<max-size-messages>2</max-size-messages>")
     life = Life(f"{BARRIER} {more}", settings=pages)
     for body in "1234B567C89":
-        life.send(body, headers=(f"n:{body}", *([IS_BARRIER] if body in "BC" else [])))
+        life.send(body, f"n:{body}", *([IS_BARRIER] if body in "BC" else []))
     assert life.queue().contents.paged.count > 5
     if restart:
         life = life.again()

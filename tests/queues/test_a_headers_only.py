@@ -36,12 +36,12 @@ def test_all_but_the_body(attributes: str) -> None:
 
 def test_others_get_the_body() -> None:
     bench = Life(LEASED)
-    bench.send(*"ab")
+    bench.send_all("ab")
     bench.subscribe("heads", FLAT, "headers-only:true", "max-backlog:1")
     bench.subscribe("whole", FLAT, "max-backlog:9")
-    assert (bench.text("heads"), bench.text("whole")) == ("", "b")
+    assert (bench.got("heads"), bench.got("whole")) == ([""], ["b"])
     bench.lose("heads")
-    assert bench.text("whole") == "a"
+    assert bench.got("whole") == ["a"]
 
 
 @pytest.mark.parametrize("attributes", ["", LEASED])
@@ -80,7 +80,7 @@ def test_nobody_loses_a_body(attributes: str, ack: str) -> None:
     assert "would lose the bodies of messages" in (bench.error("c1").header("message") or "")
     assert bench.count() == 1
     bench.subscribe("c2", FLAT)
-    assert bench.text("c2") == "a"
+    assert bench.got("c2") == ["a"]
 
 
 def test_a_refused_subscription_leaves_no_queue() -> None:
@@ -97,13 +97,13 @@ def test_it_stays_as_it_is() -> None:
     assert "headers-only was true and cannot become false" in (bench.error("c1").header("message") or "")
     bench.subscribe("c2", FLAT, *HEADS)
     bench.subscribe("c2", FLAT, "max-backlog:1", "headers-only:true", "replace:true")
-    bench.send(*"ab")
+    bench.send_all("ab")
     assert [frame.header("body-size") for frame in bench.messages("c2")] == ["1"]
 
 
 def test_a_replay_without_bodies() -> None:
     stage = Life(archive=Archive())
-    stage.send("hello", "you")
+    stage.send_all(["hello", "you"])
     stage.replay("heads", "EPOCH", "headers-only:true")
     frames = stage.messages("heads")
     assert [(frame.body, frame.header("body-size")) for frame in frames] == [(b"", "5"), (b"", "3")]

@@ -41,14 +41,14 @@ def begins(point: object) -> str:
 def test_A_61_a_new_view_gets_the_history_of_what_it_reads() -> None:
     """What was acknowledged on another queue, too; and then what comes. A restart changes nothing."""
     past = Past(DESK)
-    past.send("a", "b", "c")
-    assert past.take("desk", 2) == ["a", "b"]
-    now = past.then(DESK, over())
+    past.send_all("abc")
+    assert past.read(of="desk", count_max=2) == ["a", "b"]
+    now = Past(DESK, over(), before=past)
     assert now.count("work") == 3
     now.send("d")
-    assert now.take("work") == ["a", "b", "c", "d"]
-    assert now.take("desk") == ["c", "d"]
-    again = now.then(DESK, over())
+    assert now.read(of="work") == ["a", "b", "c", "d"]
+    assert now.read(of="desk") == ["c", "d"]
+    again = Past(DESK, over(), before=now)
     assert (again.count("work"), again.count("desk")) == (0, 0)
 
 
@@ -72,26 +72,26 @@ def test_A_61_a_new_view_gets_the_history_of_what_it_reads() -> None:
 def test_A_61_a_new_queue_begins_at_its_recovery_point(point: str, bodies: list[str], is_view: bool) -> None:
     past = Past(DESK)
     past.send("a")
-    past.advance(5000)
+    past.broker.advance(5000)
     second = datetime.fromtimestamp(past.broker.loop.now_ms / 1000, UTC)
-    past.send("b", "c")
+    past.send_all("bc")
     first, _, last = past.offsets("orders.eu")
     text = point.format(first=first, last=last, second_time=f"{second:%Y%m%dT%H%M%SZ}")
     if is_view:
-        now = past.then(DESK, begins(text))
+        now = Past(DESK, begins(text), before=past)
     else:
         beside = f"<queue name='work' recovery-point='{text}'/></anycast></address>"
-        now = past.then(DESK.replace("</anycast></address>", beside))
-    assert now.take("work") == bodies
-    now.send("d", "e")
+        now = Past(DESK.replace("</anycast></address>", beside), before=past)
+    assert now.read(of="work") == bodies
+    now.send_all("de")
     expected = ["d", "e"] if is_view else ["e"]  # anycast queues of an address take turns
-    assert now.take("work") in (expected, ["d"])
+    assert now.read(of="work") in (expected, ["d"])
 
 
 def test_A_61_without_a_word_a_view_begins_with_the_log_and_other_queues_are_empty() -> None:
     past = Past(DESK)
     past.send("a")
-    now = past.then(DESK.replace("</anycast>", "<queue name='plain'/></anycast>"), over())
+    now = Past(DESK.replace("</anycast>", "<queue name='plain'/></anycast>"), over(), before=past)
     assert (now.count("work"), now.count("plain")) == (1, 0)
 
 
@@ -99,10 +99,10 @@ def test_A_61_a_view_that_was_there_before_the_log_was_kept_begins_nowhere() -> 
     """That its default is another one now is no change of its recovery point."""
     past = Past(DESK, over("recovery-point='now'"))
     past.send("a")
-    assert past.take("work") == ["a"]
-    now = past.then(DESK, over("recovery-point='now'"))
+    assert past.read(of="work") == ["a"]
+    now = Past(DESK, over("recovery-point='now'"), before=past)
     assert now.count("work") == 0
-    assert now.then(DESK, over("recovery-point=' now '")).count("work") == 0
+    assert Past(DESK, over("recovery-point=' now '"), before=now).count("work") == 0
 
 
 def test_A_61_a_default_that_is_another_one_now_is_no_change() -> None:
@@ -119,12 +119,12 @@ def test_A_61_a_default_that_is_another_one_now_is_no_change() -> None:
 def test_A_63_a_queue_that_begins_at_a_time_in_a_pass_with_others() -> None:
     past = Past(DESK)
     past.send("a")
-    past.advance(5000)
+    past.broker.advance(5000)
     second = datetime.fromtimestamp(past.broker.loop.now_ms / 1000, UTC)
     past.send("b")
     late = over(f"recovery-point='{second:%Y%m%dT%H%M%SZ}'", "late")
-    now = past.then(DESK, over(), late)
-    assert (now.take("work"), now.take("late")) == (["a", "b"], ["b"])
+    now = Past(DESK, over(), late, before=past)
+    assert (now.read(of="work"), now.read(of="late")) == (["a", "b"], ["b"])
 
 
 def test_A_61_only_what_the_queue_would_get() -> None:
@@ -132,26 +132,26 @@ def test_A_61_only_what_the_queue_would_get() -> None:
     nothing transient.
     """
     past = Past(DESK, US)
-    past.send("red", headers=("colour:red",))
-    past.send("blue", headers=("colour:blue",))
-    past.send("late", headers=("colour:red", "expires:1000000"))
-    past.send("far", headers=("colour:red",), to="/queue/orders.us")
-    past.send("desk's", headers=("colour:red",), to="orders.eu::desk")
+    past.send("red", "colour:red")
+    past.send("blue", "colour:blue")
+    past.send("late", "colour:red", "expires:1000000")
+    past.send("far", "colour:red", to="/queue/orders.us")
+    past.send("desk's", "colour:red", to="orders.eu::desk")
     past.write("producer", "SEND", "destination:/queue/orders.eu", "colour:red", body="transient")
-    past.send("last", headers=("colour:red", "expires:99000000000"))
+    past.send("last", "colour:red", "expires:99000000000")
     red = view("underlying-address='orders.eu'", "work", "<filter string=\"colour='red'\"/>")
-    now = past.then(DESK, US, red)
+    now = Past(DESK, US, red, before=past)
     assert now.queue("work").contents.counters.added == 2
-    assert now.take("work") == ["red", "last"]
+    assert now.read(of="work") == ["red", "last"]
 
 
 def test_A_61_what_is_sent_to_a_view_itself_is_history_of_others() -> None:
     past = Past(DESK, over())
     past.send("a", to="/queue/work")
     past.send("b", to="work::work")
-    now = past.then(DESK, over(), over("", "second"))
-    assert now.take("second") == ["a", "b"]
-    assert now.take("work") == ["a", "b"]
+    now = Past(DESK, over(), over("", "second"), before=past)
+    assert now.read(of="second") == ["a", "b"]
+    assert now.read(of="work") == ["a", "b"]
 
 
 def test_A_61_history_of_several_addresses_in_order_of_arrival() -> None:
@@ -159,29 +159,29 @@ def test_A_61_history_of_several_addresses_in_order_of_arrival() -> None:
     for number in range(6):
         past.send(str(number), to=("/queue/orders.eu", "/topic/orders.us", "/topic/orders.us.ny")[number % 3])
     both = over("", "work", "orders.eu,orders.#", "orders.eu")
-    assert past.then(DESK, US, both).take("work") == ["0", "1", "2", "3", "4", "5"]
+    assert Past(DESK, US, both, before=past).read(of="work") == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_A_61_what_was_in_pages_comes_back_too() -> None:
     pages = "<max-size-messages>2</max-size-messages><page-size-bytes>2000</page-size-bytes>"
     past = Past(DESK, settings=pages)
-    past.send(*"abcdefgh")
-    assert past.take("desk", 5) == list("abcde")
-    now = past.then(DESK, over(), settings=pages)
+    past.send_all("abcdefgh")
+    assert past.read(of="desk", count_max=5) == list("abcde")
+    now = Past(DESK, over(), before=past, settings=pages)
     now.send("i")
-    assert now.take("desk") == list("fghi")
-    assert now.take("work") == list("abcdefghi")
-    assert now.then(DESK, over(), settings=pages).take("work") == []
+    assert now.read(of="desk") == list("fghi")
+    assert now.read(of="work") == list("abcdefghi")
+    assert Past(DESK, over(), before=now, settings=pages).read(of="work") == []
 
 
 def test_A_61_a_message_that_is_scheduled_waits_there_too() -> None:
     past = Past(DESK)
-    past.send("later", headers=("AMQ_SCHEDULED_DELAY:60000",))
+    past.send("later", "AMQ_SCHEDULED_DELAY:60000")
     past.send("now")
-    now = past.then(DESK, over())
-    assert now.take("work") == ["now"]
-    now.advance(61_000)
-    assert now.take("work") == ["later"]
+    now = Past(DESK, over(), before=past)
+    assert now.read(of="work") == ["now"]
+    now.broker.advance(61_000)
+    assert now.read(of="work") == ["later"]
 
 
 def test_A_61_large_bodies_of_the_past() -> None:
@@ -189,12 +189,12 @@ def test_A_61_large_bodies_of_the_past() -> None:
     log is in tests/e2e/test_filling.py.
     """
     past = Past(DESK)
-    past.send("x" * 300_000, "y" * 300_000)
-    assert [body[:1] for body in past.take("desk", 1)] == ["x"]
-    now = past.then(DESK, over())
+    past.send_all(["x" * 300_000, "y" * 300_000])
+    assert [body[:1] for body in past.read(of="desk", count_max=1)] == ["x"]
+    now = Past(DESK, over(), before=past)
     assert now.core.events.counts["ART-1010"] == 1
-    again = now.then(DESK, over())
-    assert [(body[:1], len(body)) for body in again.take("work")] == [("y", 300_000)]
+    again = Past(DESK, over(), before=now)
+    assert [(body[:1], len(body)) for body in again.read(of="work")] == [("y", 300_000)]
 
 
 # ---- while it is filled --------------------------------------------------------------------------
@@ -204,9 +204,9 @@ def full(monkeypatch: pytest.MonkeyPatch, count: int = 12) -> Past:
     """A view that has room for a few messages of its history, because its address is full."""
     monkeypatch.setattr(fills, "AHEAD_BYTES", 400)
     past = Past(DESK)
-    past.send(*[f"h{number}" for number in range(count)])
-    assert len(past.take("desk")) == count
-    now = past.then(DESK, over(), settings=FULL)
+    past.send_all([f"h{number}" for number in range(count)])
+    assert len(past.read(of="desk")) == count
+    now = Past(DESK, over(), before=past, settings=FULL)
     assert 0 < now.count("work") < count
     assert now.queue("work").filling is not None
     return now
@@ -220,13 +220,13 @@ def test_A_61_what_comes_now_stands_behind_the_history(monkeypatch: pytest.Monke
     """However full the address is, and however slow consumers are."""
     now = full(monkeypatch)
     history = [f"h{number}" for number in range(12)]
-    now.send("l0", "l1")
-    assert now.take("work", 5) == history[:5]
+    now.send_all(["l0", "l1"])
+    assert now.read(of="work", count_max=5) == history[:5]
     now.send("l2")
-    assert now.take("work") == [*history[5:], "l0", "l1", "l2"]
-    assert now.take("desk") == ["l0", "l1", "l2"]
+    assert now.read(of="work") == [*history[5:], "l0", "l1", "l2"]
+    assert now.read(of="desk") == ["l0", "l1", "l2"]
     now.send("l3")
-    assert now.take("work") == ["l3"]
+    assert now.read(of="work") == ["l3"]
     assert now.queue("work").filling is None
 
 
@@ -237,26 +237,26 @@ def test_A_61_a_restart_goes_on_where_the_queue_had_got(monkeypatch: pytest.Monk
     now.send("live")
     taken: list[str] = []
     for _ in range(5):
-        taken += now.take("work", 3)
-        now = now.then(DESK, over(), settings=FULL)
+        taken += now.read(of="work", count_max=3)
+        now = Past(DESK, over(), before=now, settings=FULL)
         for number in range(40):
             now.send(f"{number} " + "x" * 4000, to="/queue/elsewhere")
-        assert now.take("elsewhere")
+        assert now.read(of="elsewhere")
         now.broker.advance(60_000)
-    taken += now.take("work")
+    taken += now.read(of="work")
     assert taken == [*[f"h{number}" for number in range(30)], "live"]
 
 
 @pytest.mark.interpreted
 def test_A_61_a_queue_without_room_does_not_keep_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     past = Past(DESK)
-    past.send(*[str(number) for number in range(20)])
+    past.send_all([str(number) for number in range(20)])
     limited = over("overflow-policy='REJECT' max-depth-messages='3'", "limited")
-    now = past.then(DESK, limited, over())
+    now = Past(DESK, limited, over(), before=past)
     assert (now.count("limited"), now.count("work")) == (3, 20)
-    assert now.take("limited") == [str(number) for number in range(20)]
+    assert now.read(of="limited") == [str(number) for number in range(20)]
     now.send("live")
-    assert (now.take("limited"), now.take("work")[-1]) == (["live"], "live")
+    assert (now.read(of="limited"), now.read(of="work")[-1]) == (["live"], "live")
 
 
 @pytest.mark.interpreted
@@ -267,10 +267,10 @@ def test_A_61_a_queue_may_be_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch) 
     broker.registry.delete_queue(broker.queues["work"], broker.log.now_ms)
     now.send("live")
     assert now.replays.count == 0
-    assert now.take("desk") == ["live"]
+    assert now.read(of="desk") == ["live"]
     monkeypatch.setattr(fills, "AHEAD_BYTES", 1 << 20)
-    again = now.then(DESK, over(), settings=FULL)
-    assert again.take("work") == [*[f"h{number}" for number in range(12)], "live"]
+    again = Past(DESK, over(), before=now, settings=FULL)
+    assert again.read(of="work") == [*[f"h{number}" for number in range(12)], "live"]
 
 
 @pytest.mark.interpreted
@@ -305,7 +305,7 @@ def test_A_61_transient_messages_do_not_wait(monkeypatch: pytest.MonkeyPatch) ->
     """The log does not have them."""
     now = full(monkeypatch)
     now.write("producer", "SEND", "destination:/queue/orders.eu", body="transient")
-    assert "transient" in now.take("work")
+    assert "transient" in now.read(of="work")
 
 
 @pytest.mark.interpreted
@@ -314,26 +314,26 @@ def test_A_61_a_message_on_its_way_to_a_queue_is_not_unrouted(monkeypatch: pytes
     to_dead = "<send-to-dla-on-no-route>true</send-to-dla-on-no-route>"
     dead = f"{FULL}<dead-letter-address>dead</dead-letter-address>{to_dead}"
     past = Past()
-    past.send(*"abcdefgh", to="/topic/orders.eu")
-    now = past.then(over(), settings=dead)
+    past.send_all("abcdefgh", to="/topic/orders.eu")
+    now = Past(over(), before=past, settings=dead)
     assert now.queue("work").filling is not None
     now.send("live", to="/topic/orders.eu")
     assert now.core.addresses["orders.eu"].unrouted_message_count == 0
-    assert now.take("work") == [*"abcdefgh", "live"]
+    assert now.read(of="work") == [*"abcdefgh", "live"]
     assert "dead" not in now.core.addresses
 
 
 def test_A_61_what_retention_has_removed_is_told_of() -> None:
     past = Past(DESK)
-    past.send(*[f"{number} " + "x" * 8000 for number in range(20)])
-    past.take("desk")
-    past = past.then(DESK)
-    past.send(*[f"{number} " + "x" * 8000 for number in range(20, 30)])
-    past.take("desk")
+    past.send_all([f"{number} " + "x" * 8000 for number in range(20)])
+    past.read(of="desk")
+    past = Past(DESK, before=past)
+    past.send_all([f"{number} " + "x" * 8000 for number in range(20, 30)])
+    past.read(of="desk")
     first = past.offsets("orders.eu")[0]
     assert past.archive.retired
     past.archive.remove_oldest()
-    now = past.then(DESK, begins(first))
+    now = Past(DESK, begins(first), before=past)
     left = now.offsets("orders.eu")
     assert now.count("work") == len(left) < 29
     assert now.core.events.counts["ART-1010"] == 1
@@ -346,27 +346,27 @@ def test_A_61_what_retention_has_removed_is_told_of() -> None:
 def test_A_61_a_changed_recovery_point_begins_there_again() -> None:
     """What was acknowledged returns, and what is on the queue is there once."""
     past = Past(DESK, over("recovery-point='now'"))
-    past.send("a", "b", "c")
-    assert past.take("work", 2) == ["a", "b"]
+    past.send_all("abc")
+    assert past.read(of="work", count_max=2) == ["a", "b"]
     first = past.offsets("orders.eu")[0]
-    now = past.then(DESK, over("recovery-point='epoch'"))
+    now = Past(DESK, over("recovery-point='epoch'"), before=past)
     assert now.count("work") == 3
     now.send("d")
-    assert sorted(now.take("work")) == ["a", "b", "c", "d"]
-    assert now.then(DESK, over("recovery-point='epoch'")).count("work") == 0
-    now = now.then(DESK, begins(first))
-    assert now.take("work") == ["b", "c", "d"]
-    assert now.then(DESK, over("recovery-point='now'")).count("work") == 0
+    assert sorted(now.read(of="work")) == ["a", "b", "c", "d"]
+    assert Past(DESK, over("recovery-point='epoch'"), before=now).count("work") == 0
+    now = Past(DESK, begins(first), before=now)
+    assert now.read(of="work") == ["b", "c", "d"]
+    assert Past(DESK, over("recovery-point='now'"), before=now).count("work") == 0
 
 
 def test_A_61_creation_is_when_the_queue_was_made() -> None:
     past = Past(DESK)
     past.send("before")
-    past = past.then(DESK, over("recovery-point='now'"))
-    past.send("a", "b")
-    assert past.take("work") == ["a", "b"]
-    now = past.then(DESK, over("recovery-point='creation'"))
-    assert now.take("work") == ["a", "b"]
+    past = Past(DESK, over("recovery-point='now'"), before=past)
+    past.send_all("ab")
+    assert past.read(of="work") == ["a", "b"]
+    now = Past(DESK, over("recovery-point='creation'"), before=past)
+    assert now.read(of="work") == ["a", "b"]
 
 
 @pytest.mark.interpreted
@@ -374,20 +374,20 @@ def test_A_61_what_is_in_pages_is_not_doubled() -> None:
     """The queue gets its history when they are empty."""
     pages = "<max-size-messages>2</max-size-messages><page-size-bytes>2000</page-size-bytes>"
     past = Past(over("recovery-point='now'"), settings=pages)
-    past.send(*"abcdefgh", to="/topic/orders.eu")
-    assert past.take("work", 1) == ["a"]
-    now = past.then(over("recovery-point='epoch'"), settings=pages)
+    past.send_all("abcdefgh", to="/topic/orders.eu")
+    assert past.read(of="work", count_max=1) == ["a"]
+    now = Past(over("recovery-point='epoch'"), before=past, settings=pages)
     assert now.count("work") == 7
-    assert now.take("work", 7) == list("bcdefgh")
-    assert sorted(now.take("work")) == list("abcdefgh")
+    assert now.read(of="work", count_max=7) == list("bcdefgh")
+    assert sorted(now.read(of="work")) == list("abcdefgh")
 
 
 def test_A_61_a_declared_queue_that_leaves_the_file_goes_on() -> None:
     past = Past(DESK)
-    past.send("a", "b")
-    now = past.then(DESK, over("recovery-point='epoch'"))
+    past.send_all("ab")
+    now = Past(DESK, over("recovery-point='epoch'"), before=past)
     assert now.count("work") == 2
-    assert now.then(DESK).count("work") == 2
+    assert Past(DESK, before=now).count("work") == 2
 
 
 # ---- one pass, one body --------------------------------------------------------------------------
@@ -399,11 +399,11 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
     for number in range(40):
         past.send(f"{number} " + "x" * 5000, to=("/queue/orders.eu", "/queue/orders.us")[number % 2])
     first = past.offsets("orders.eu")[0]
-    one = past.then(DESK, US, over())
+    one = Past(DESK, US, over(), before=past)
     names = ("second", "third", "fourth")
-    now = one.then(
+    now = Past(
         DESK, US, over(), over("", "second"), over("", "third", "orders.us", "orders.us"),
-        over(f"recovery-point='{first}'", "fourth", "orders.#", "orders.eu"),
+        over(f"recovery-point='{first}'", "fourth", "orders.#", "orders.eu"), before=one,
     )  # fmt: skip
     assert [now.count(name) for name in names] == [20, 20, 39]
     files = now.archive.files(now.disk).values()
@@ -414,10 +414,10 @@ def test_A_63_one_pass_for_all_queues_that_are_new_at_a_start() -> None:
 def test_A_15_a_body_of_the_past_is_there_once() -> None:
     """Whether or not another queue still has the message; also after a restart."""
     past = Past(DESK)
-    past.send("x" * 1000, "y" * 1000)
-    assert len(past.take("desk", 1)) == 1
-    now = past.then(DESK, over(), over("", "second"))
-    for life in (now, now.then(DESK, over(), over("", "second"))):
+    past.send_all(["x" * 1000, "y" * 1000])
+    assert len(past.read(of="desk", count_max=1)) == 1
+    now = Past(DESK, over(), over("", "second"), before=past)
+    for life in (now, Past(DESK, over(), over("", "second"), before=now)):
         account = life.core.memory.account
         assert account.message_count == 2
         assert account.size_bytes < 3000
@@ -430,28 +430,28 @@ def test_A_15_a_body_of_the_past_is_there_once() -> None:
 def test_A_60_a_start_finds_the_state_in_the_log() -> None:
     """Out, acknowledged, and never delivered: each as it was."""
     past = Past(DESK, over())
-    past.send(*"abcdef")
-    assert past.take("work", 2) == ["a", "b"]
+    past.send_all("abcdef")
+    assert past.read(of="work", count_max=2) == ["a", "b"]
     past.write("holder", "SUBSCRIBE", "id:1", "destination:work::work", "ack:client-individual")
     assert past.got("holder") == list("cdef")
-    now = past.then(DESK, over())
+    now = Past(DESK, over(), before=past)
     assert (now.count("work"), now.count("desk")) == (4, 6)
-    assert now.take("work") == list("cdef")
+    assert now.read(of="work") == list("cdef")
 
 
 def test_A_62_a_start_needs_only_what_somebody_has_not_acknowledged() -> None:
     """Without the rest of the log everything is as it was."""
     past = Past(DESK, over())
-    past.send(*[f"{number} " + "x" * 8000 for number in range(30)])
-    assert len(past.take("work", 28)) == 28
-    assert len(past.take("desk", 29)) == 29
-    past = past.then(DESK, over())
+    past.send_all([f"{number} " + "x" * 8000 for number in range(30)])
+    assert len(past.read(of="work", count_max=28)) == 28
+    assert len(past.read(of="desk", count_max=29)) == 29
+    past = Past(DESK, over(), before=past)
     assert past.archive.retired
     while past.archive.retired:
         past.archive.remove_oldest()
-    now = past.then(DESK, over())
-    assert [body[:2] for body in now.take("work")] == ["28", "29"]
-    assert [body[:2] for body in now.take("desk")] == ["29"]
+    now = Past(DESK, over(), before=past)
+    assert [body[:2] for body in now.read(of="work")] == ["28", "29"]
+    assert [body[:2] for body in now.read(of="desk")] == ["29"]
 
 
 # ---- the file ------------------------------------------------------------------------------------

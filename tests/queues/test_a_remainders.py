@@ -26,7 +26,7 @@ def told(bench: Life, name: str) -> tuple[str | None, str | None]:
 
 def test_A_39_the_receipt_tells_what_is_left() -> None:
     bench = Life(SUBLET)
-    bench.send(*"abcd")
+    bench.send_all("abcd")
     bench.subscribe("c1", FLAT, "max-backlog:2")
     (first, _) = bookmarks(bench.messages("c1"))
     bench.write("c2", "ACK", QUEUE, "bookmarks:0", "receipt:r")
@@ -70,7 +70,7 @@ def test_A_39_A_66_the_receipt_tells_what_waits_for_its_page() -> None:
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[0]},{marks[4]}", "receipt:r")
     assert told(bench, "c1") == (str(marks[4]), "5")
     bench.subscribe("c1", FLAT, MANY)
-    assert bench.text("c1") == "bcdf"
+    assert bench.got("c1") == list("bcdf")
     bench.write("c1", "ACK", QUEUE, f"bookmarks:{marks[0]},{marks[4]}", "receipt:r")
     assert told(bench, "c1") == ("", "0")
 

@@ -58,19 +58,19 @@ def test_A_13_so_many_messages_in_a_second(cut: bool) -> None:
     here.replay("c1", "EPOCH", "rate:10")
     assert here.got("c1") == ["0"]
     for number in range(1, 20):
-        here.advance(99)
+        here.broker.advance(99)
         assert here.got("c1") == [], number
-        here.advance(1)
+        here.broker.advance(1)
         assert here.got("c1") == [str(number)]
 
 
 def test_A_13_so_many_bytes_in_a_second() -> None:
     here = Life(archive=Archive())
-    here.send(*["x" * 10_000] * 20)
+    here.send_all(["x" * 10_000] * 20)
     here.replay("c1", "EPOCH", "rate:100KB")
     count = 0
     for _ in range(10):
-        here.advance(100)
+        here.broker.advance(100)
         count += len(here.got("c1"))
     assert 9 <= count <= 12
 
@@ -79,11 +79,11 @@ def test_A_13_twice_as_fast_as_it_was_published(cut: bool) -> None:
     here, _ = timed(cut)
     here.replay("c1", "EPOCH", "rate:2X", "rate-max-gap:1h")
     assert here.got("c1") == ["a"]
-    here.advance(29_000)
+    here.broker.advance(29_000)
     assert here.got("c1") == []
-    here.advance(2_000)
+    here.broker.advance(2_000)
     assert here.got("c1") == ["b"]
-    here.advance(30_000)
+    here.broker.advance(30_000)
     assert here.got("c1") == ["c"]
 
 
@@ -93,11 +93,11 @@ def test_A_13_a_long_pause_is_cut(cut: bool) -> None:
     here.replay("c1", "EPOCH", "rate:2X")
     here.replay("c2", "EPOCH", "rate:1X", "rate-max-gap:2s")
     assert (here.got("c1"), here.got("c2")) == (["a"], ["a"])
-    here.advance(1_999)
+    here.broker.advance(1_999)
     assert (here.got("c1"), here.got("c2")) == ([], [])
-    here.advance(1)
+    here.broker.advance(1)
     assert (here.got("c1"), here.got("c2")) == ([], ["b"])
-    here.advance(3_000)
+    here.broker.advance(3_000)
     assert (here.got("c1"), here.got("c2")) == (["b"], ["c"])
 
 
@@ -107,9 +107,9 @@ def test_A_13_the_wall_clock_does_not_matter_to_a_rate(cut: bool) -> None:
     assert here.got("c1") == ["a"]
     here.broker.loop.ahead_ms += 3_600_000
     here.core.clock.set_ahead(here.core.clock.shift_ms + 3_600_000)
-    here.advance(999)
+    here.broker.advance(999)
     assert here.got("c1") == []
-    here.advance(1)
+    here.broker.advance(1)
     assert here.got("c1") == ["b"]
 
 
@@ -134,39 +134,34 @@ def test_A_13_what_is_no_rate(cut: bool, headers: tuple[str, ...], reason: str) 
 # ---- pause and resume ----------------------------------------------------------------------------
 
 
-def change(here: Life, name: str, *headers: str, id: str = "1") -> None:
-    """A SUBSCRIBE that changes a replay."""
-    here.write(name, "SUBSCRIBE", f"id:{id}", QUEUE, *headers)
-
-
 def test_A_13_pause_keeps_the_place(cut: bool) -> None:
     here = stage(cut, "a")
     here.replay("c1", "EPOCH")
     assert here.got("c1") == ["a"]
-    change(here, "c1", "pause:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "pause:true")
     here.send("b")
     assert here.got("c1") == []
-    change(here, "c1", "pause:true")
-    change(here, "c1", "resume:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "pause:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
     assert here.got("c1") == ["b"]
-    change(here, "c1", "resume:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
     here.send("c")
     assert here.got("c1") == ["c"]
 
 
 def test_A_13_nothing_comes_behind_the_receipt_of_a_pause() -> None:
     here = Life(archive=Archive())
-    here.send(*["x" * 3000] * 200)
+    here.send_all(["x" * 3000] * 200)
     client = here.client("c1")
     client.stall()
     here.replay("c1", "EPOCH")
-    change(here, "c1", "pause:true", "receipt:r")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "pause:true", "receipt:r")
     client.read_again()
     here.broker.drain()
     frames = here.frames("c1")
     assert [frame.command for frame in frames] == ["MESSAGE"] * (len(frames) - 1) + ["RECEIPT"]
     assert len(frames) < 200
-    change(here, "c1", "resume:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
     assert len(here.messages("c1")) + len(frames) == 201
 
 
@@ -177,9 +172,9 @@ def test_A_13_a_replay_may_begin_paused(cut: bool) -> None:
     here.replay("c1", "NOW", "pause:true", id="2")
     here.send("b")
     assert here.got("c1") == []
-    change(here, "c1", "resume:true")
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
     assert here.got("c1") == ["a", "b"]
-    change(here, "c1", "resume:true", id="2")
+    here.write("c1", "SUBSCRIBE", "id:2", QUEUE, "resume:true")
     assert here.got("c1") == ["b"]
 
 
@@ -187,13 +182,13 @@ def test_A_13_time_does_not_pass_for_a_paced_replay_that_is_paused(cut: bool) ->
     here, _ = timed(cut)
     here.replay("c1", "EPOCH", "rate:1X", "rate-max-gap:1h")
     assert here.got("c1") == ["a"]
-    here.advance(20_000)
-    change(here, "c1", "pause:true")
-    here.advance(500_000)
-    change(here, "c1", "resume:true")
-    here.advance(39_000)
+    here.broker.advance(20_000)
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "pause:true")
+    here.broker.advance(500_000)
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, "resume:true")
+    here.broker.advance(39_000)
     assert here.got("c1") == []
-    here.advance(2_000)
+    here.broker.advance(2_000)
     assert here.got("c1") == ["b"]
 
 
@@ -208,7 +203,7 @@ def test_A_13_time_does_not_pass_for_a_paced_replay_that_is_paused(cut: bool) ->
 )
 def test_A_13_pause_and_resume_of_what_is_no_replay(cut: bool, headers: tuple[str, ...], reason: str) -> None:
     here = stage(cut, "a")
-    change(here, "c1", *headers, id="9")
+    here.write("c1", "SUBSCRIBE", "id:9", QUEUE, *headers)
     assert here.error("c1").body.decode().startswith(reason)
 
 
@@ -227,8 +222,8 @@ def test_A_13_what_a_subscription_cannot_become(
     cut: bool, first: tuple[str, ...], second: tuple[str, ...], reason: str
 ) -> None:
     here = stage(cut)
-    change(here, "c1", *first)
-    change(here, "c1", *second)
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, *first)
+    here.write("c1", "SUBSCRIBE", "id:1", QUEUE, *second)
     assert here.error("c1").body.decode().startswith(reason)
 
 
@@ -294,7 +289,6 @@ def test_A_13_a_run_of_acks_between_those_of_a_queue() -> None:
     assert sorted(frame.header("subscription") or "" for frame in frames) == ["1", "1", "q", "q"]
     acks = "".join(f"ACK\nid:{frame.header('ack')}\n\n\0" for frame in (frames[0], frames[2], frames[1], frames[3]))
     here.client("c1").send(acks.encode())
-    here.rest()
     assert here.frames("c1") == []
     assert here.count("q") == 0
 

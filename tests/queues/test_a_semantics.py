@@ -103,6 +103,7 @@ def test_A_24_an_acknowledgement_is_confirmed_when_no_crash_brings_the_message_b
     life = Life(ONCE)
     producer, reader = life.client("producer"), life.client("reader")
     life.send("a")
+    life.broker.disk_works = False
     other = b"SEND\ndestination:/queue/other\npersistent:true\n\n\0"
     subscribe = b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client-individual\n\n\0"
 

@@ -19,11 +19,6 @@ from tests.kit.views import DESK, EU, ONE, addresses, view
 pytestmark = pytest.mark.wire
 
 
-def publish(bench: Bench, body: str, *headers: str, to: str = "/topic/orders.eu") -> None:
-    """A producer sends a message to any destination."""
-    bench.write("producer", "SEND", f"destination:{to}", *headers, body=body)
-
-
 # ---- what comes ----------------------------------------------------------------------------------
 
 
@@ -34,18 +29,18 @@ def test_A_01_A_03_A_04_what_is_sent_to_underlying_addresses_is_for_the_consumer
     """Whatever routing type is asked for, exact or by a wildcard; in order of arrival."""
     bench = Bench(core=addresses(view()), cut=cut)
     for body, address in zip("abcd", ("orders.us", "orders.eu", "orders.us.ny.1", "orders.asia"), strict=True):
-        publish(bench, body, to=prefix + address)
+        bench.send(body, to=prefix + address)
     assert bench.count("work") == 3
     bench.subscribe("c", to="work")
     assert bench.got("c") == ["a", "b", "c"]
-    publish(bench, "e", to=f"{prefix}orders.eu")
+    bench.send("e", to=f"{prefix}orders.eu")
     assert bench.got("c") == ["e"]
 
 
 def test_A_01_nothing_is_made_beside_the_view(cut: bool) -> None:
     """A sender of anycast messages would make a queue where nobody takes them; the view does."""
     bench = Bench(core=addresses(view()), cut=cut)
-    publish(bench, "a", to="/queue/orders.eu")
+    bench.send("a", to="/queue/orders.eu")
     assert list(bench.world.broker.queues) == ["work"]
     assert bench.world.broker.addresses["orders.eu"].routed_message_count == 1
     assert bench.world.broker.addresses["orders.eu"].unrouted_message_count == 0
@@ -58,10 +53,10 @@ def test_A_01_queues_and_diverts_of_the_address_are_as_without_the_view(cut: boo
     core = addresses(view(ONE), f"<address name='orders.eu'>{both}</address>", view("", "copy")) + divert
     bench = Bench(core=core, cut=cut)
     for body, to in (("a", "/queue/orders.eu"), ("b", "/topic/orders.eu"), ("c", "/queue/orders.eu")):
-        publish(bench, body, to=to)
+        bench.send(body, to=to)
     counts = {name: bench.count(name) for name in ("work", "all", "one", "two", "copy")}
     assert counts == {"work": 3, "all": 1, "one": 1, "two": 1, "copy": 3}
-    publish(bench, "d", to="/queue/orders.eu::one")
+    bench.send("d", to="/queue/orders.eu::one")
     assert bench.count("work") == 3, "who names one queue means that queue"
 
 
@@ -70,7 +65,7 @@ def test_A_01_the_filter_of_the_view_decides_for_it_alone(cut: bool, to: str) ->
     core = addresses(view(ONE, inside="<filter string=\"color = 'red'\"/>"), view(ONE, "others"))
     bench = Bench(core=core, cut=cut)
     for body, color in (("a", "red"), ("b", "blue")):
-        publish(bench, body, f"color:{color}", to=to)
+        bench.send(body, f"color:{color}", to=to)
     assert (bench.count("work"), bench.count("others")) == (1, 2)
 
 
@@ -78,20 +73,20 @@ def test_A_01_a_message_enters_once_however_often_it_matches(cut: bool) -> None:
     patterns = "underlying-address='orders.#,orders.*, orders.eu , orders.eu' default-publish-target='orders.eu'"
     own = view(patterns.replace("target='orders.eu'", "target='orders.own'"), "orders.own")
     bench = Bench(core=addresses(view(patterns), own), cut=cut)
-    publish(bench, "a")
-    publish(bench, "b", to="/queue/orders.own")
+    bench.send("a", to="/topic/orders.eu")
+    bench.send("b", to="/queue/orders.own")
     assert (bench.count("work"), bench.count("orders.own")) == (2, 2)
 
 
 def test_A_01_addresses_that_come_later_match_and_those_that_go_are_missed_by_nobody(cut: bool) -> None:
     bench = Bench(core=addresses(view()) + "<address-queue-scan-period>1000</address-queue-scan-period>", cut=cut)
     bench.subscribe("s", to="orders.us.la")
-    publish(bench, "a", to="/topic/orders.us.la")
+    bench.send("a", to="/topic/orders.us.la")
     bench.lose("s")
     for _ in range(4):
         bench.world.advance(1000)
     assert "orders.us.la" not in bench.world.broker.addresses, "nobody needs it any more"
-    publish(bench, "b", to="/topic/orders.us.la")
+    bench.send("b", to="/topic/orders.us.la")
     bench.subscribe("c", to="work")
     assert bench.got("c") == ["a", "b"]
 
@@ -110,7 +105,7 @@ def test_A_10_views_of_one_address_are_independent(cut: bool) -> None:
     bench.subscribe("done", to="work", ack="auto")
     bench.subscribe("slow", to="slow")
     for body in "abc":
-        publish(bench, body)
+        bench.send(body, to="/topic/orders.eu")
     assert bench.got("done") == ["a", "b", "c"]
     assert bench.got("slow") == ["a"]
     assert (bench.count("work"), bench.count("last"), bench.count("slow")) == (0, 1, 3)
@@ -120,8 +115,8 @@ def test_A_10_a_view_that_refuses_refuses_for_all(cut: bool) -> None:
     """As every queue with a limit does: a message comes to all that accept it, or to none."""
     core = addresses(EU, view(ONE), view(f"{ONE} overflow-policy='REJECT' max-depth-messages='1'", "small"))
     bench = Bench(core=core, cut=cut)
-    publish(bench, "a")
-    publish(bench, "b", "receipt:1")
+    bench.send("a", to="/topic/orders.eu")
+    bench.send("b", "receipt:1", to="/topic/orders.eu")
     assert "small" in (bench.error("producer").header("message") or "")
     assert (bench.count("work"), bench.count("small")) == (1, 1)
 
@@ -130,7 +125,7 @@ def test_A_11_the_underlying_address_may_be_subscribed_to(cut: bool) -> None:
     bench = Bench(core=addresses(view()), cut=cut)
     for name in ("c1", "c2"):
         bench.write(name, "SUBSCRIBE", "id:1", "destination:/topic/orders.eu")
-    publish(bench, "a")
+    bench.send("a", to="/topic/orders.eu")
     assert bench.got("c1") == bench.got("c2") == ["a"]
     assert bench.count("work") == 1
     for name in ("c1", "c2"):
@@ -156,7 +151,7 @@ def test_A_12_a_queue_may_take_in_others_beside_its_own_address(cut: bool) -> No
     core = addresses(f"<address name='orders.eu'><anycast>{queues}</anycast></address>")
     bench = Bench(core=core, cut=cut)
     for body, to in (("a", "/queue/orders.eu"), ("b", "/topic/orders.eu"), ("c", "/queue/orders.us")):
-        publish(bench, body, to=to)
+        bench.send(body, to=to)
     assert (bench.count("orders.eu"), bench.count("b")) == (3, 1)
 
 
@@ -167,7 +162,7 @@ def test_A_38_fairness_counts_the_consumers_of_each_queue_alone(cut: bool) -> No
     for name, queue in (("p1", "work"), ("p2", "work"), ("f1", "fast"), ("f2", "fast")):
         bench.subscribe(name, "max-backlog:4", to=queue)
     for body in "abcd":
-        publish(bench, body)
+        bench.send(body, to="/topic/orders.eu")
     assert (bench.got("p1"), bench.got("p2")) == (["a", "c"], ["b", "d"])
     assert (bench.got("f1"), bench.got("f2")) == (["a", "b", "c", "d"], [])
 
@@ -179,7 +174,7 @@ def test_A_38_fairness_counts_the_consumers_of_each_queue_alone(cut: bool) -> No
 def test_A_14_what_is_sent_to_the_queue_is_published_on_its_target(cut: bool, to: str) -> None:
     bench = Bench(core=addresses(DESK, view()), cut=cut)
     bench.write("s", "SUBSCRIBE", "id:1", "destination:/topic/orders.eu")
-    publish(bench, "a", to=to)
+    bench.send("a", to=to)
     (frame,) = bench.messages("s")
     assert frame.header("destination") == to.replace(":", "\\c"), "the destination is as its sender wrote it"
     assert (bench.count("work"), bench.count("desk")) == (1, 1)
@@ -209,7 +204,7 @@ def test_A_14_a_message_sent_to_the_queue_belongs_to_the_target(cut: bool) -> No
     assert all(message.expires_ms for message in messages)
     accounts = {name: address.account.message_count for name, address in bench.world.broker.addresses.items()}
     assert accounts == {"orders.eu": 4, "work": 0}
-    publish(bench, "e", "receipt:1", to="/queue/work")
+    bench.send("e", "receipt:1", to="/queue/work")
     assert "orders.eu is full" in (bench.error("producer").header("message") or "")
 
 
@@ -222,7 +217,7 @@ def test_A_14_copies_for_the_queue_are_published_on_its_target(cut: bool) -> Non
     ) + """<diverts><divert name='d'><address>from</address><forwarding-address>work</forwarding-address></divert>
         </diverts>"""  # fmt: skip
     bench = Bench(core=core, cut=cut)
-    publish(bench, "diverted", to="/topic/from")
+    bench.send("diverted", to="/topic/from")
     bench.send("dead")
     bench.subscribe("c")
     (frame,) = bench.messages("c")
@@ -280,13 +275,13 @@ def test_a_view_that_goes_takes_nothing_with_it(cut: bool) -> None:
     bench = Bench(core=addresses(view()), cut=cut)
     bench.write("s", "SUBSCRIBE", "id:1", "destination:/topic/orders.eu")
     for to in ("/topic/orders.eu", "/queue/work"):
-        publish(bench, "a", to=to)
+        bench.send("a", to=to)
     bench.write("producer", "BEGIN", "transaction:t")
     bench.write("producer", "SEND", "destination:/queue/work", "transaction:t", body="c")
     broker: Broker = bench.world.broker
     broker.registry.delete_queue(bench.queue("work"), bench.world.now_ms)
     for to in ("/topic/orders.eu", "/queue/work"):
-        publish(bench, "b", to=to)
+        bench.send("b", to=to)
     bench.write("producer", "COMMIT", "transaction:t")
     assert bench.got("s") == ["a", "a", "b"]
     assert [entry.message.body for entry in bench.queue("work").contents.order] == [b"b", b"c"]
@@ -338,13 +333,13 @@ def test_A_01_A_09_a_view_is_the_same_after_a_restart() -> None:
     life = Life("", more=view() + DESK)
     for body, to in FOUR:
         life.send(body, to=to)
-    assert life.read(of="work", count_max=2) == ["a", "b"]
+    assert life.read("reader", 2, of="work") == ["a", "b"]
     life = life.again()
     accounts = {name: address.account.message_count for name, address in life.core.addresses.items()}
     assert (accounts["orders.eu"], accounts["work"]) == (1, 0)
     life.send("e", to="/queue/work")
     assert life.read(of="work") == ["b", "c", "d", "e"]
-    assert life.again().read(of="orders.eu::desk") == ["c", "e"]
+    assert life.again().read(of="desk") == ["c", "e"]
 
 
 def test_A_01_a_view_that_the_file_forgot_is_one_until_it_is_deleted() -> None:
@@ -396,7 +391,7 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
         life = life.again()
     queue = life.queue("work")
     assert queue.message_count == 60
-    first = life.read(of="work", count_max=10)
+    first = life.read("reader", 10, of="work")
     life = life.again()
     rest = life.read(of="work")
     assert len(first + rest) == 61
@@ -404,7 +399,7 @@ def test_A_01_a_view_reads_the_pages_of_all_its_addresses(paged: str) -> None:
     assert sorted({*first, *rest}) == sorted(body for bodies in all_sent.values() for body in bodies)
     for bodies in all_sent.values():
         assert [body for body in rest if body in bodies] == [body for body in bodies if body in rest]
-    assert life.read(of="orders.eu::desk") == of_desk
+    assert life.read(of="desk") == of_desk
     assert life.core.addresses["orders.eu"].number_of_pages == 0
 
 

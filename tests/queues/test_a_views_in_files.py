@@ -66,7 +66,7 @@ def test_A_01_a_view_over_a_queue_that_takes_in_others_is_none_over_a_view() -> 
     core = addresses(view(ONE), view(both, "orders.eu"))
     assert errors_of(core) == []
     bench = Bench(core=core)
-    bench.send("a", to="orders.eu")
+    bench.send("a", to="/queue/orders.eu")
     assert (bench.count("work"), bench.count("orders.eu")) == (1, 1)
 
 

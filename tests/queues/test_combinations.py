@@ -175,7 +175,7 @@ def test_a_pair_that_works(pair: tuple[str, str]) -> None:
         priority = f"priority:{len(body) + ord(body[0]) % 7}"
         groups = f"JMSXGroupID:{body[0]}", f"cart:{body[0]}"
         others = "x-qpid-not-valid-before:1", "expires:99999999", f"rank:{body[1]}"
-        life.send(body, headers=(f"k:{body}", priority, *groups, *others))
+        life.send(body, f"k:{body}", priority, *groups, *others)
     queue = life.queue()
     waits = queue.flow.stopped
     assert queue.message_count > 0

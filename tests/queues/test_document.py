@@ -71,10 +71,9 @@ def play_with_a_past(core: str, example: str) -> None:
     for number, (step, name, *bodies) in enumerate(steps):
         if step == "begin":
             later.discard(name)
-            here.broker.drain()
             here = Life("", here.disk, archive=here.archive, instead=_without(core, later))
         elif step == "publish":
-            here.send(*bodies, to=name)
+            here.send_all(bodies, to=name)
         else:
             assert step == "read-from"
             address = here.core.queues[name].address.name
@@ -107,10 +106,10 @@ class Example:
         words: list[str] = []
         for word in rest:
             header, sign, duration_ms = word.partition(":+")
-            words.append(f"{header}:{bench.after(int(duration_ms))}" if sign else word)
+            words.append(f"{header}:{bench.world.now_ms + int(duration_ms)}" if sign else word)
         match step, words:
             case "send", [body, *headers]:
-                bench.send(body, *headers, to=queue)
+                bench.send(body, *headers, to=f"/queue/{queue}")
             case "publish", [address, body, *headers]:
                 bench.write("producer", "SEND", f"destination:/topic/{address}", *headers, body=body)
             case "wait", [duration_ms]:
@@ -152,7 +151,7 @@ class Example:
             case "read" | "read-from":
                 other, bodies = (queue, words) if step == "read" else (words[0], words[1:])
                 bench.subscribe(name, ONE_AT_A_TIME, to=other)
-                assert bench.one_by_one(name) == bodies
+                assert bench.drain(name) == bodies
                 bench.leave(name)
             case "browse" | "take" | "fail":
                 how = {"browse": ["browser:true"], "take": [], "fail": [ONE_AT_A_TIME]}[step]

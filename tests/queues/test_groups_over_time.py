@@ -12,19 +12,15 @@ pytestmark = pytest.mark.wire
 STICKY = "group-type='STANDARD'"
 SHARED = "group-type='SHARED_GROUPS'"
 LATER_MS = 2_000_000
+GROUP = "JMSXGroupID:{0[0]}"
+"""The group of a message is the first letter of its body."""
 LITTLE_ROOM = "<max-size-messages>1</max-size-messages><page-size-bytes>300</page-size-bytes>"
-
-
-def send_all(stage: Life, *bodies: str) -> None:
-    """The first letter of a body is its group."""
-    for body in bodies:
-        stage.send(body, headers=(f"JMSXGroupID:{body[0]}",))
 
 
 @pytest.mark.parametrize("attributes", [STICKY, SHARED])
 def test_order_in_groups_over_a_restart(attributes: str) -> None:
     stage = Life(attributes)
-    send_all(stage, "a1", "b1", "a2", "b2", "a3")
+    stage.send_all(["a1", "b1", "a2", "b2", "a3"], GROUP)
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
     assert [frame.body for frame in stage.frames("c1") + stage.frames("c2")] == [b"a1", b"b1"]
@@ -41,7 +37,7 @@ def test_order_in_groups_over_a_restart(attributes: str) -> None:
 def test_a_redelivery_delay_holds_its_group_over_a_restart(attributes: str) -> None:
     """Nothing of the group goes by, and what was older than the failed message still is."""
     stage = Life(attributes, settings="<redelivery-delay>60000</redelivery-delay>")
-    send_all(stage, "a1", "a2", "b1")
+    stage.send_all(["a1", "a2", "b1"], GROUP)
     stage.subscribe("c1", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
     stage.settle("c1", held, "NACK")
@@ -62,20 +58,13 @@ def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends:
     stage = Life("")
     now_ms = stage.broker.loop.now_ms
     expires = f"expires:{now_ms + 500}" if ends == "expired" else "expires:0"
-    stage.send(
-        "a1",
-        headers=(
-            "JMSXGroupID:a",
-            f"x-qpid-not-valid-before:{now_ms + 1000}",
-            expires,
-        ),
-    )
-    stage.send("a2", headers=("JMSXGroupID:a",))
+    stage.send("a1", "JMSXGroupID:a", f"x-qpid-not-valid-before:{now_ms + 1000}", expires)
+    stage.send("a2", "JMSXGroupID:a")
     stage.subscribe("c1", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
     stage.settle("c1", held, "NACK")
     stage = stage.again("hold-on-publish='true'")
-    stage.advance(1001)
+    stage.broker.advance(1001)
     stage.subscribe("c1", ONE_AT_A_TIME)
     assert stage.drain("c1") == (["a1", "a2"] if ends == "valid" else ["a2"])
 
@@ -85,7 +74,7 @@ def test_a_group_of_which_a_failed_message_is_held_is_not_held_up_for_ever(ends:
 def test_groups_in_pages(attributes: str, restart: bool) -> None:
     """What waits for its group stays in memory, and the queue reads on behind it for the others."""
     stage = Life(attributes, settings=LITTLE_ROOM)
-    send_all(stage, "a1", "a2", "a3", "a4", "b1", "a5", "b2")
+    stage.send_all(["a1", "a2", "a3", "a4", "b1", "a5", "b2"], GROUP)
     assert stage.queue().contents.paged.count == 6
     if restart:
         stage = stage.again()
@@ -104,7 +93,7 @@ def test_what_waits_in_memory_is_limited_by_max_read_page_messages() -> None:
         f"{LITTLE_ROOM}<max-read-page-messages>3</max-read-page-messages><max-read-page-bytes>-1</max-read-page-bytes>"
     )
     stage = Life("", settings=room)
-    send_all(stage, "a1", "a2", "a3", "a4", "b1")
+    stage.send_all(["a1", "a2", "a3", "a4", "b1"], GROUP)
     stage.subscribe("c1", ONE_AT_A_TIME)
     stage.subscribe("c2", ONE_AT_A_TIME)
     (held,) = stage.frames("c1")
@@ -119,7 +108,7 @@ def test_what_waits_in_memory_is_limited_by_max_read_page_messages() -> None:
 def test_a_selector_on_a_grouped_queue_that_pages() -> None:
     """It is served from what is in memory, in order, and keeps its groups."""
     stage = Life("", settings=LITTLE_ROOM)
-    send_all(stage, "a1", "b1", "a2", "b2")
+    stage.send_all(["a1", "b1", "a2", "b2"], GROUP)
     stage.subscribe("chooser", ONE_AT_A_TIME, "selector:JMSXGroupID = 'b'")
     assert stage.drain("chooser") == ["b1", "b2"]
     stage.subscribe("c1", ONE_AT_A_TIME)

@@ -117,7 +117,7 @@ def test_Q_72_from_an_address_setting() -> None:
     <default-alert-repeat-gap>10</default-alert-repeat-gap>"""
     bench = Bench(settings=settings)
     for body in "ab":
-        bench.send(body, to="made.by.itself")
+        bench.send(body, to="/queue/made.by.itself")
     assert [event.queue for event in told(bench.core, "ART-1001")] == ["made.by.itself"]
 
 

@@ -96,7 +96,7 @@ def test_Q_36_a_browser_of_a_paused_queue_goes_on_when_it_has_room(cut: bool) ->
     bench.world.broker.queue_operations.pause("q")
     bench.send_all("abc")
     bench.subscribe("looker", "browser:true", ONE_AT_A_TIME)
-    assert bench.one_by_one("looker") == ["a", "b", "c"]
+    assert bench.drain("looker") == ["a", "b", "c"]
     assert bench.count() == 3
 
 
@@ -282,7 +282,7 @@ def test_Q_65_one_at_a_time_is_exact(cut: bool) -> None:
     (first,) = bench.messages("c")
     bench.send("high", "priority:9")
     bench.settle("c", first)
-    assert bench.one_by_one("c") == ["high", "b", "c"]
+    assert bench.drain("c") == ["high", "b", "c"]
 
 
 # ---- no-local ------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_auto_create_dead_letter_resources(cut: bool) -> None:
     <dead-letter-queue-suffix>.end</dead-letter-queue-suffix>"""
     bench = Bench(settings=settings, more='<address name="r"><anycast><queue name="r"/></anycast></address>', cut=cut)
     for name in ("q", "r"):
-        bench.send(name, to=name)
+        bench.send(name, to=f"/queue/{name}")
         bench.subscribe(name, ONE_AT_A_TIME, to=name)
         refuse(bench, 1, name)
     assert (bench.count("dead.q.end"), bench.count("dead.r.end")) == (1, 1)

@@ -76,7 +76,7 @@ def test_Q_24_sticky_for_the_life_of_the_consumer(cut: bool) -> None:
     bench.settle("c2", two)
     assert bench.got("c2") == []
     bench.settle("c1", three)
-    assert bench.one_by_one("c1") == ["ONE2"]
+    assert bench.drain("c1") == ["ONE2"]
     bench.send("ONE3", "JMSXGroupID:ONE")
     assert (bench.got("c2"), bench.got("c1")) == ([], ["ONE3"])
 
@@ -178,7 +178,7 @@ def test_Q_31_a_consumer_leaves(attributes: str, cut: bool) -> None:
     (again,) = bench.messages("c2")
     assert (again.body, again.header("redelivered")) == (b"ONE1", "true")
     bench.settle("c2", again)
-    assert bench.one_by_one("c2") == ["ONE2", "ONE3"]
+    assert bench.drain("c2") == ["ONE2", "ONE3"]
 
 
 def test_Q_31_several_consumers_leave(cut: bool) -> None:
@@ -346,7 +346,7 @@ def test_order_in_a_group_over_a_redelivery_delay(attributes: str, cut: bool) ->
     bench.lose("c2")
     bench.world.advance(2000)
     bench.subscribe("c3", ONE_AT_A_TIME)
-    assert bench.one_by_one("c3")[:2] in (["g1", "g2"], ["g1", "i1"])
+    assert bench.drain("c3")[:2] in (["g1", "g2"], ["g1", "i1"])
 
 
 def test_order_in_a_group_over_a_rollback(cut: bool) -> None:
@@ -361,7 +361,7 @@ def test_order_in_a_group_over_a_rollback(cut: bool) -> None:
     assert second.body == b"g2"
     bench.write("c1", "ABORT", "transaction:t")
     bench.settle("c1", second, "NACK")
-    assert bench.one_by_one("c1") == ["g1", "g2"]
+    assert bench.drain("c1") == ["g1", "g2"]
 
 
 def test_a_group_in_an_open_transaction_stays_shared_with_nobody(cut: bool) -> None:
@@ -375,7 +375,7 @@ def test_a_group_in_an_open_transaction_stays_shared_with_nobody(cut: bool) -> N
     bench.leave("c1")
     assert bench.got("c2") == []
     bench.write("c1", "ABORT", "transaction:t")
-    assert bench.one_by_one("c2") == ["g1", "g2"]
+    assert bench.drain("c2") == ["g1", "g2"]
 
 
 def test_groups_follow_the_order_of_the_queue() -> None:
@@ -388,7 +388,7 @@ def test_groups_follow_the_order_of_the_queue() -> None:
         bench.send(body, f"priority:{priority}", f"JMSXGroupID:{name}")
     bench.settle("c1", held)
     assert bench.got("c2") == ["h"]
-    assert bench.one_by_one("c1") == ["g-high", "g-low"]
+    assert bench.drain("c1") == ["g-high", "g-low"]
 
 
 def test_sorted_groups() -> None:
@@ -400,7 +400,7 @@ def test_sorted_groups() -> None:
         bench.send(body, f"k:{key}", f"JMSXGroupID:{name}")
     bench.settle("c1", held)
     assert bench.got("c2") == ["h"]
-    assert bench.one_by_one("c1") == ["g-a", "g-z"]
+    assert bench.drain("c1") == ["g-a", "g-z"]
 
 
 def test_a_selector_keeps_what_its_group_may_not_have() -> None:
@@ -435,7 +435,7 @@ def test_a_ring_takes_from_blocked_groups() -> None:
     (held,) = bench.messages("c1")
     assert bench.got("c2") == []
     bench.settle("c1", held)
-    assert bench.one_by_one("c1") == ["g5", "g6"]
+    assert bench.drain("c1") == ["g5", "g6"]
 
 
 def test_last_values_in_blocked_groups() -> None:
@@ -446,7 +446,7 @@ def test_last_values_in_blocked_groups() -> None:
     for body, key in (("a1", "a"), ("b1", "b"), ("a2", "a")):
         bench.send(body, "JMSXGroupID:g", f"k:{key}")
     bench.settle("c1", held)
-    assert (bench.one_by_one("c1"), bench.got("c2")) == (["b1", "a2"], [])
+    assert (bench.drain("c1"), bench.got("c2")) == (["b1", "a2"], [])
 
 
 def test_expiry_in_a_blocked_group() -> None:
@@ -459,7 +459,7 @@ def test_expiry_in_a_blocked_group() -> None:
     (held,) = bench.messages("c1")
     bench.world.advance(1000)
     bench.settle("c1", held)
-    assert bench.one_by_one("c1") == ["g3"]
+    assert bench.drain("c1") == ["g3"]
 
 
 def test_live_consumers_have_the_groups() -> None:

@@ -148,7 +148,7 @@ def test_Q_54_ring_on_a_priority_queue(cut: bool) -> None:
     assert bench.count() == 3
     bench.send("e", "priority:0")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["b", "c", "d"]
+    assert bench.drain("c") == ["b", "c", "d"]
 
 
 def test_ring_what_stays_does_not_depend_on_how_messages_arrive() -> None:
@@ -165,7 +165,7 @@ def test_ring_what_stays_does_not_depend_on_how_messages_arrive() -> None:
             for body, priority in messages:
                 bench.send(body, priority)
         bench.subscribe("c", ONE_AT_A_TIME)
-        left.append(bench.one_by_one("c"))
+        left.append(bench.drain("c"))
     assert left[0] == left[1] != []
 
 
@@ -259,7 +259,7 @@ def test_Q_55_over_a_restart(cut: bool) -> None:
         life.send(body)
     life = life.again()
     producer = life.client("producer")
-    life.send("d", headers=("receipt:r",))
+    life.send("d", "receipt:r")
     assert producer.collect() == []
     assert life.read() == list("abcd")
     assert [frame.command for frame in producer.collect()] == ["RECEIPT"]
@@ -276,7 +276,7 @@ def test_Q_60_reject(cut: bool) -> None:
     frame = bench.error("producer")
     assert (frame.header("receipt-id"), "Queue q is full" in str(frame.header("message"))) == ("r2", True)
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["a"]
+    assert bench.drain("c") == ["a"]
     bench.leave("c")
     bench.send("b", "receipt:r3")
     assert receipts(bench) == ["r3"]
@@ -368,7 +368,7 @@ def test_Q_60_an_anycast_address_passes_over_a_full_queue(cut: bool) -> None:
     <queue name="large"/></anycast></address>"""
     bench = Bench(more=two, cut=cut)
     for body in "abcd":
-        bench.send(body, to="two")
+        bench.send(body, to="/queue/two")
     assert (bench.count("small"), bench.count("large")) == (1, 3)
 
 
@@ -447,7 +447,7 @@ def test_Q_57_Q_58_what_does_not_fit_lives_in_pages(limit: str, restart: bool) -
     five_bytes = 5 * size_of(bodies[0], "persistent:true", "k:v\\c")
     life = Life(f"overflow-policy='FLOW_TO_DISK' {limit.format(five_bytes)}", settings=SMALL_PAGES)
     for body in bodies:
-        life.send(body, headers=("k:v\\c",))
+        life.send(body, "k:v\\c")
     queue = life.queue()
     assert (queue.message_count, queue.message_count - queue.contents.paged.count) == (20, 5)
     if restart:

@@ -62,7 +62,7 @@ def test_Q_04_the_type_follows_from_the_attributes(attributes: str, arrival: lis
     for priority, key in ((0, "b"), (9, "c"), (4, "a")):
         bench.send(f"p{priority}", f"priority:{priority}", f"k:{key}")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == arrival
+    assert bench.drain("c") == arrival
 
 
 # ---- standard ------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_Q_06_higher_first_fifo_inside_a_level(cut: bool) -> None:
     for body, priority in (("a", 1), ("b", 9), ("c", 1), ("d", 9)):
         bench.send(body, f"priority:{priority}")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["b", "d", "a", "c"]
+    assert bench.drain("c") == ["b", "d", "a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_Q_07_fewer_levels(levels: int, groups: list[str]) -> None:
     for priority in range(10):
         bench.send(str(priority), f"priority:{priority}")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == list("".join(groups))
+    assert bench.drain("c") == list("".join(groups))
 
 
 def test_Q_07_the_example_of_three_levels(cut: bool) -> None:
@@ -119,7 +119,7 @@ def test_Q_07_the_example_of_three_levels(cut: bool) -> None:
     for number, priority in enumerate((9, 4, 1, 4, 9, 1, 4, 1, 9, 1, 4, 9), 1):
         bench.send(str(number), f"priority:{priority}")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["1", "5", "9", "12", "2", "4", "7", "11", "3", "6", "8", "10"]
+    assert bench.drain("c") == ["1", "5", "9", "12", "2", "4", "7", "11", "3", "6", "8", "10"]
 
 
 def test_Q_08_priority_4_is_the_default(cut: bool) -> None:
@@ -129,7 +129,7 @@ def test_Q_08_priority_4_is_the_default(cut: bool) -> None:
     bench.send("c", "priority:5")
     bench.send("d", "priority:4")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["c", "b", "d", "a"]
+    assert bench.drain("c") == ["c", "b", "d", "a"]
 
 
 # ---- sorted --------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def sorted_arrival(keys: list[str | None], *, cut: bool = False) -> list[str]:
     for number, key in enumerate(keys, 1):
         bench.send(str(number), *([] if key is None else [f"k:{key}"]))
     bench.subscribe("c", ONE_AT_A_TIME)
-    return bench.one_by_one("c")
+    return bench.drain("c")
 
 
 def test_Q_09_sorted_by_one_header(cut: bool) -> None:
@@ -172,7 +172,7 @@ def test_sorted_what_returns_and_what_comes_late(cut: bool) -> None:
         bench.send(key, f"k:{key}")
     bench.lose("c1")
     bench.subscribe("c2", ONE_AT_A_TIME)
-    assert bench.one_by_one("c2") == ["a", "b", "c", "d"]
+    assert bench.drain("c2") == ["a", "b", "c", "d"]
 
 
 def test_sorted_with_a_selector_and_a_browser(cut: bool) -> None:
@@ -358,7 +358,7 @@ def test_Q_54_a_ring_of_priorities_gives_up_the_oldest_of_the_lowest(cut: bool) 
     bench.send("e", "priority:0")
     assert bench.queue().contents.counters.replaced == 2
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["b", "c", "d"]
+    assert bench.drain("c") == ["b", "c", "d"]
 
 
 def test_Q_54_a_sorted_ring_gives_up_the_oldest(cut: bool) -> None:
@@ -366,7 +366,7 @@ def test_Q_54_a_sorted_ring_gives_up_the_oldest(cut: bool) -> None:
     for key in "bca":
         bench.send(key, f"k:{key}")
     bench.subscribe("c", ONE_AT_A_TIME)
-    assert bench.one_by_one("c") == ["a", "c"]
+    assert bench.drain("c") == ["a", "c"]
 
 
 def test_a_ring_of_last_values(cut: bool) -> None:
@@ -397,7 +397,7 @@ def test_Q_64_a_better_one_is_first_of_the_next_batch(cut: bool) -> None:
     bench.subscribe("c", "consumer-window-size:1")
     for body, priority in (("a", 1), ("b", 1), ("c", 2)):
         bench.send(body, f"priority:{priority}")
-    assert bench.one_by_one("c") == ["a", "c", "b"]
+    assert bench.drain("c") == ["a", "c", "b"]
 
 
 # ---- configuration -------------------------------------------------------------------------------
@@ -416,6 +416,6 @@ def test_Q_71_two_natures_are_an_error_that_names_the_queue() -> None:
 def test_queues_that_are_created_have_the_type_of_the_address_setting(cut: bool) -> None:
     bench = Bench(settings="<default-sort-key>k</default-sort-key>", cut=cut)
     for key in "ba":
-        bench.send(key, f"k:{key}", to="new")
+        bench.send(key, f"k:{key}", to="/queue/new")
     bench.subscribe("c", ONE_AT_A_TIME, to="new")
-    assert bench.one_by_one("c") == ["a", "b"]
+    assert bench.drain("c") == ["a", "b"]

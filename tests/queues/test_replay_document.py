@@ -43,7 +43,7 @@ def test_an_example_does_what_stands_there(example: str, cut: bool) -> None:
     for step, *words in map(str.split, example.splitlines()):
         match step:
             case "send":
-                stage.send(words[0], headers=tuple(words[1:]), to=_TO)
+                stage.send(words[0], *words[1:], to=_TO)
                 bodies.append(words[0])
             case "read":
                 stage.subscribe("reader", to="orders", ack="auto")
@@ -57,4 +57,4 @@ def test_an_example_does_what_stands_there(example: str, cut: bool) -> None:
                 assert stage.got(words[0]) == words[1:]
             case _:
                 assert step == "wait"
-                stage.advance(int(words[0]))
+                stage.broker.advance(int(words[0]))

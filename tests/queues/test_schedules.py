@@ -145,8 +145,8 @@ def test_one_that_cannot_wait_again_is_due_again_soon(monkeypatch: pytest.Monkey
 
 def test_it_survives_restarts_and_comes_once() -> None:
     life = Life("")
-    life.send("a", headers=("_AMQ_DUPL_ID:one", *EVERY_SECOND))
-    life.send("a", headers=("_AMQ_DUPL_ID:one", *EVERY_SECOND))
+    life.send("a", "_AMQ_DUPL_ID:one", *EVERY_SECOND)
+    life.send("a", "_AMQ_DUPL_ID:one", *EVERY_SECOND)
     for passed_ms in (1000, 2000, 3000):  # the clock of each life begins anew
         life = life.again()
         life.broker.advance(passed_ms)

@@ -83,7 +83,7 @@ def test_one_message_for_many_different_filters_is_asked_about_over_several_turn
     assert len(asked) == 61
     assert most <= 40
     bench.world.together = False
-    bench.rest()
+    bench.world.settle()
     got = [len(client.collect()) for name, client in bench.clients.items() if name != "sender"]
     assert got == [1] * 61
 
@@ -226,7 +226,7 @@ def test_a_commit_asks_selectors_over_several_turns_and_each_once(asked: list[st
             late.send(b"SUBSCRIBE\nid:1\ndestination:/topic/t\nselector:color = 'red'\n\n\0")
     assert most <= UNITS
     bench.world.together = False
-    bench.rest()
+    bench.world.settle()
     assert len(asked) == SENDS * (SELECTORS + 1), "who came meanwhile was asked, and everybody once"
     expected = [str(number) for number in range(SENDS)]
     assert all(bench.got(name) == expected for name in ("late", *(f"s{number}" for number in range(SELECTORS))))
@@ -313,7 +313,7 @@ def test_copies_for_costly_addresses_end_a_turn(asked: list[str]) -> None:
         bench.world.turns.run()
         most = max(most, len(asked) - before)
     bench.world.together = False
-    bench.rest()
+    bench.world.settle()
     assert len(asked) == SENDS * SELECTORS
     assert most <= 4 * SELECTORS
     assert len(bench.got("s0")) == SENDS

@@ -14,8 +14,7 @@ from artemis_py.management.table import OPERATIONS
 from artemis_py.server.management import client_of, connected
 from artemis_py.server.operator_requests import OperatorRequests
 from tests.kit.bench import Bench
-from tests.kit.crash.incarnation import Incarnation
-from tests.kit.in_process import InProcessBroker
+from tests.kit.in_process import SteppedBroker
 from tests.kit.managed import managed_by
 
 BY_ID = {operation.id: operation for operation in OPERATIONS}
@@ -30,7 +29,7 @@ def begun(managed: Managed, id: str, **arguments: object) -> Steps:
 class Operated:
     """Carries out one operation at a time."""
 
-    def __init__(self, world: InProcessBroker | Incarnation) -> None:
+    def __init__(self, world: SteppedBroker) -> None:
         self._world = world
         self.steps = 0
         """How many steps the last operation took."""

@@ -103,7 +103,7 @@ def test_no_such_transaction(id: str) -> None:
 def test_sessions_and_producers() -> None:
     one, operated = operated_bench()
     one.send("a")
-    one.send("bb", to="other")
+    one.send("bb", to="/queue/other")
     one.send("c")
     one.subscribe("c")
     rows = operated.do("listSessions")
@@ -116,8 +116,8 @@ def test_sessions_and_producers() -> None:
 def test_eight_producers_are_remembered() -> None:
     one, operated = operated_bench()
     for number in range(10):
-        one.send("x", to=f"a{number}")
-    one.send("x", to="a5")
+        one.send("x", to=f"/queue/a{number}")
+    one.send("x", to="/queue/a5")
     rows = operated.do("listProducers")
     assert sorted(row["address"] for row in rows) == [f"a{number}" for number in range(2, 10)]
     assert {row["address"]: row["msgSent"] for row in rows}["a5"] == 2
@@ -133,7 +133,7 @@ def test_what_a_consumer_had() -> None:
     one.world.advance(5_000)
     one.send("a")
     one.send("b")
-    one.send("x", to="r")
+    one.send("x", to="/queue/r")
     first, _ = one.messages("c")
     one.world.advance(1_000)
     one.settle("c", first)

@@ -107,7 +107,7 @@ def test_one_that_is_not_there() -> None:
 def test_it_makes_its_address_and_keeps_it() -> None:
     one, operated = operated_bench(core=QUEUES)
     operated.do("createDivert", name="d", address="new", forwarding_address="r")
-    one.send("x", to="new")
+    one.send("x", to="/queue/new")
     assert counts(operated) == (0, 1, 0)
     with pytest.raises(BrokerError, match="Address new has the divert d; destroy that first"):
         operated.do("deleteAddress", address="new", force=True)
@@ -191,7 +191,7 @@ def test_a_reload_leaves_it_alone() -> None:
     operated.do("createDivert", name="f", address="q", forwarding_address="s")
     redeploy(one.world.broker, configuration(QUEUES + FORCE))
     assert sorted(names(operated)) == ["e", "f"]
-    one.send("x", to="new")
+    one.send("x", to="/queue/new")
     one.send("y")
     assert counts(operated) == (1, 0, 2)
 

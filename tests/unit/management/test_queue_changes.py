@@ -33,8 +33,8 @@ def test_a_queue_is_created_as_asked() -> None:
         2,
     )
     assert (row["durable"], row["life"], row["leasedCount"]) == (False, "created", 0)
-    one.send("no", to="tasks")
-    one.send("yes", "x:1", to="tasks")
+    one.send("no", to="/queue/tasks")
+    one.send("yes", "x:1", to="/queue/tasks")
     assert one.queue("work").message_count == 1
 
 
@@ -325,7 +325,7 @@ def test_auto_delete_of_a_queue() -> None:
     operated.do("createQueue", name="short", routing_type="ANYCAST", auto_delete=True, auto_delete_message_count=1)
     operated.do("createQueue", name="long", routing_type="ANYCAST")
     for name in ("short", "long"):
-        one.send("x", to=name)
+        one.send("x", to=f"/queue/{name}")
         one.subscribe(f"c-{name}", to=name)
         one.lose(f"c-{name}")
     for _ in range(3):

@@ -12,7 +12,7 @@ from tests.unit.management.operated import Operated
 
 def test_a_view_of_the_past() -> None:
     past = Past(DESK)
-    past.send("a", "b")
+    past.send_all("ab")
     operated = Operated(past.broker)
     row = operated.do(
         "createQueue", name="work", routing_type="ANYCAST", underlying_address="orders.eu",
@@ -21,12 +21,12 @@ def test_a_view_of_the_past() -> None:
     assert row["life"] == "created"
     past.broker.drain()
     past.send("c")
-    assert past.take("work", 2) == ["a", "b"]
+    assert past.read(of="work", count_max=2) == ["a", "b"]
     with pytest.raises(BadRequestError, match="shares its address with queue"):
         operated.do(
             "createQueue", name="other", address="orders.eu", routing_type="ANYCAST",
             underlying_address="orders.us", default_publish_target="orders.us",
         )  # fmt: skip
-    again = past.then(DESK)
-    assert again.take("work") == ["c"]
+    again = Past(DESK, before=past)
+    assert again.read(of="work") == ["c"]
     assert again.broker.broker.queues["work"].view is not None

@@ -109,6 +109,6 @@ def test_a_header_is_told_of_the_client_whose_frame_it_is() -> None:
     bench = Bench()
     bench.subscribe("a")
     bench.world.client("a").send(b"SEND\ndestination:/queue/q\nx-delay:1\ncontent-length:5\n\nab")
-    bench.send("b", to="q")
+    bench.send("b", to="/queue/q")
     (event,) = told(bench).values()
     assert event.fields["session"] == "s1"
