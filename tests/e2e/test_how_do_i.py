@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli.main import main
-from tests.kit.documents import whole
+from tests.kit.documents import NO_LOGINS, document
 from tests.kit.forks import run_text
 from tests.kit.process import LOOPBACK, BrokerProcess, running
 
@@ -98,7 +98,7 @@ def test_the_commands_do_it(question: str, place: Path, broker: BrokerProcess) -
 @pytest.mark.parametrize("core", CONFIGURATIONS)
 def test_a_configuration_passes_check(core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "broker.xml"
-    file.write_text(whole(core), "utf-8")
+    file.write_text(document(NO_LOGINS + core), "utf-8")
     assert main(["check", str(file), "--silence", "no-port"]) == 0
     assert " 0 warnings" in capsys.readouterr().out
 

@@ -115,19 +115,18 @@ def send(
     due_ms: int = 0,
     plain: bool = False,
     origin: int = 0,
+    within: Transaction | None = None,
 ) -> int:
-    """Send messages at once; returns how many were taken."""
+    """Send messages, at once or in a transaction; returns how many were taken."""
     route = broker.resolver.route(address, queue, routing_type)
     head = head or (head_of(address, routing_type=routing_type) if routing_type else head_of(address))
     messages = [broker.message(route, head, body, now_ms, expires_ms, origin) for _ in range(count)]
+    if within is not None:
+        for message in messages:
+            within.send(route, message, due_ms)
+        return count
     size_bytes = sum(message.size_bytes for message in messages)
     return broker.publisher.publish(Batch(route, messages, size_bytes, now_ms, plain, due_ms))
-
-
-def send_in(transaction: Transaction, broker: Broker, address: str = "a", *, head: Head | None = None) -> None:
-    """Send a message in a transaction."""
-    route = broker.resolver.route(address, None, None)
-    transaction.send(route, broker.message(route, head or head_of(address), b"x", NOW_MS), 0)
 
 
 def lone_consumer(id: int = 1, room: int = PLENTY, **options: Any) -> Consumer:

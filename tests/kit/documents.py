@@ -8,17 +8,15 @@ from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError, Problem
 
+NO_LOGINS = "<security-enabled>false</security-enabled>"
+"""Below ``core``: the broker asks nobody for a login."""
+
 
 def document(core: str) -> str:
     """Wraps the inside of ``core``, which begins on line 3."""
     return (
         f'<configuration xmlns="urn:activemq">\n<core xmlns="urn:activemq:core">\n{core}\n</core>\n</configuration>\n'
     )
-
-
-def whole(core: str) -> str:
-    """A file with this below ``core``, of a broker that asks nobody for a login."""
-    return document(f"<security-enabled>false</security-enabled>{core}")
 
 
 def load_core(core: str, environ: Mapping[str, str] | None = None) -> BrokerConfig:

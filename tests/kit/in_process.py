@@ -140,7 +140,6 @@ class Client:
     def says(self, data: bytes | str = b"") -> list[ServerFrame]:
         """Write, and return what came back."""
         self.send(data if isinstance(data, bytes) else data.encode())
-        self._world.settle()
         return self.heard()
 
 

@@ -26,11 +26,6 @@ class SecuredBroker(InProcessBroker):
         super().__init__(self.config)
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """How many checks were passed, and how many not."""
-        return self.authorizer.checks.success, self.authorizer.checks.failure
-
-    @property
     def names(self) -> tuple[set[str], set[str]]:
         """The addresses and the queues that exist."""
         return set(self.broker.addresses), set(self.broker.queues)
@@ -68,10 +63,6 @@ class Person:
     def subscribe(self, destination: str, id: str = "1", **headers: str) -> str | None:
         """SUBSCRIBE."""
         return self.frame("SUBSCRIBE", destination=destination, id=id, **headers)
-
-    def unsubscribe(self, id: str = "1", **headers: str) -> str | None:
-        """UNSUBSCRIBE."""
-        return self.frame("UNSUBSCRIBE", id=id, **headers)
 
     def messages(self) -> list[ServerFrame]:
         """The messages that came since the last frame."""

@@ -13,7 +13,7 @@ from artemis_py.cli.main import main
 from artemis_py.config.reader import loads
 from tests.kit.bench import FLAT, ONE_AT_A_TIME, Bench
 from tests.kit.crash.retained import Archive
-from tests.kit.documents import whole
+from tests.kit.documents import NO_LOGINS, document
 from tests.kit.frames import ServerFrame
 from tests.kit.life import Life
 from tests.kit.sources import ROOT
@@ -46,7 +46,7 @@ def test_the_page_has_examples() -> None:
 @pytest.mark.parametrize("core", CONFIGURATIONS)
 def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "broker.xml"
-    file.write_text(whole(core), encoding="utf-8")
+    file.write_text(document(NO_LOGINS + core), encoding="utf-8")
     assert main(["check", str(file), "--silence", "no-port"]) == 0
     assert "valid (0 errors, 0 warnings, 0 notes)" in capsys.readouterr().out
 
@@ -168,5 +168,5 @@ class Example:
 def test_the_configurations_are_read() -> None:
     """Not only accepted: each declares a queue or a setting."""
     for core in CONFIGURATIONS:
-        config = loads(whole(core))
+        config = loads(document(NO_LOGINS + core))
         assert config.addresses or config.address_settings.entries

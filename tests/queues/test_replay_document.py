@@ -9,7 +9,7 @@ import pytest
 
 from artemis_py.cli.main import main
 from tests.kit.crash.retained import Archive
-from tests.kit.documents import whole
+from tests.kit.documents import NO_LOGINS, document
 from tests.kit.life import Life
 from tests.kit.sources import ROOT
 
@@ -32,7 +32,7 @@ def test_the_page_has_examples() -> None:
 @pytest.mark.parametrize("core", CONFIGURATIONS)
 def test_a_configuration_to_copy_passes_check(core: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "broker.xml"
-    file.write_text(whole(core.replace("data/retention", f"{tmp_path}/retention")), encoding="utf-8")
+    file.write_text(document(NO_LOGINS + core.replace("data/retention", f"{tmp_path}/retention")), encoding="utf-8")
     assert main(["check", str(file), "--silence", "no-port"]) == 0
     assert "valid (0 errors, 0 warnings, 0 notes)" in capsys.readouterr().out
 

@@ -16,7 +16,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.server.disk_watch import DiskWatch
 from artemis_py.server.store import TransientStore
 from artemis_py.storage.disk.space import DiskSpace, space_of
-from tests.kit.core import broker_of, queue_config, send, send_in
+from tests.kit.core import broker_of, queue_config, send
 
 
 @dataclass(eq=False)
@@ -91,7 +91,7 @@ def test_what_a_full_disk_means_to_senders(policy: str, taken: int, kept: int, l
 def test_a_commit_waits_for_the_disk() -> None:
     broker, disk, watch = watched()
     transaction = Transaction()
-    send_in(transaction, broker)
+    send(broker, within=transaction)
     assert transaction.blocked_by() is None
     disk.space = DiskSpace(0.95, 5)
     watch.check()

@@ -15,7 +15,7 @@ from artemis_py.errors import AddressFullError, DuplicateError
 from artemis_py.message import Account
 from artemis_py.record_log import MemoryLog, RecoveredState
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.kit.core import NOW_MS, broker_of, queue_config, send_in
+from tests.kit.core import NOW_MS, broker_of, queue_config, send
 from tests.kit.crash.opening import SimStore
 from tests.kit.disk import SimDisk
 
@@ -24,7 +24,7 @@ def transaction_of(broker: Broker, *addresses: str) -> Transaction:
     """One message for each address."""
     transaction = Transaction()
     for address in addresses:
-        send_in(transaction, broker, address)
+        send(broker, address, within=transaction)
     return transaction
 
 

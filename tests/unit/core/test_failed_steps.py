@@ -31,7 +31,6 @@ from tests.kit.core import (
     head_of,
     queue_config,
     send,
-    send_in,
     turn,
 )
 from tests.kit.crash.failing_steps import World
@@ -105,7 +104,7 @@ def test_what_fails_in_a_publication_is_its_publishers_whoever_carries_it_out(mo
     arrive = breaking(Arrivals.arrive, lambda arrivals, *_: arrivals._reference.name == "q7")
     monkeypatch.setattr(Arrivals, "arrive", arrive)
     transaction = Transaction()
-    send_in(transaction, broker, "news")
+    send(broker, "news", within=transaction)
     transaction.commit(broker, NOW_MS)
     broker.budget.refill(10_000)
     turn(broker)

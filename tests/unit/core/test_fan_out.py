@@ -24,7 +24,6 @@ from tests.kit.core import (
     lines_run,
     queue_config,
     send,
-    send_in,
     turn,
 )
 
@@ -90,7 +89,7 @@ def test_a_commit_of_many_messages_is_spread_too() -> None:
     broker = _topic(60)
     transaction = Transaction()
     for _ in range(20):
-        send_in(transaction, broker, "news")
+        send(broker, "news", within=transaction)
     broker.budget.refill(UNITS)
     transaction.commit(broker, NOW_MS)
     at_once = _placed(broker)

@@ -12,7 +12,7 @@ from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, send_in, turn, with_queue
+from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn, with_queue
 from tests.kit.crash.opening import SimStore
 from tests.kit.disk import SimDisk
 
@@ -27,7 +27,7 @@ def test_abort_forgets_sends() -> None:
     """Nothing is counted, nothing held."""
     broker = broker_of(queue_config())
     transaction = Transaction()
-    send_in(transaction, broker)
+    send(broker, within=transaction)
     transaction.abort(NOW_MS)
     assert broker.queues["q"].contents.counters.added == 0
     assert broker.addresses["a"].account.message_count == 0
@@ -90,7 +90,7 @@ def test_fail_refuses_the_whole() -> None:
     transaction = Transaction()
     transaction.acknowledged.append((broker.queues["q"], consumer, consumer.let_go(1)))
     for _ in range(3):
-        send_in(transaction, broker)
+        send(broker, within=transaction)
     with pytest.raises(AddressFullError):
         transaction.commit(broker, NOW_MS)
     assert (queue.contents.counters.added, queue.contents.counters.acknowledged) == (1, 0)
@@ -103,7 +103,7 @@ def test_fail_takes_what_fits() -> None:
     broker = limited("FAIL", 3)
     transaction = Transaction()
     for _ in range(3):
-        send_in(transaction, broker)
+        send(broker, within=transaction)
     transaction.commit(broker, NOW_MS)
     assert broker.queues["q"].message_count == 3
     one = head_of("a").size_bytes + 1 + MESSAGE_OVERHEAD_BYTES
@@ -111,7 +111,7 @@ def test_fail_takes_what_fits() -> None:
         broker = broker_of(queue_config(), settings={"a": {"max_size_bytes": 2 * one, "address_full_policy": "FAIL"}})
         transaction = Transaction()
         for _ in range(count):
-            send_in(transaction, broker)
+            send(broker, within=transaction)
         if fits:
             transaction.commit(broker, NOW_MS)
         else:
@@ -142,7 +142,7 @@ def test_a_limit_of_another_address_does_not_matter() -> None:
     )  # fmt: skip
     transaction = Transaction()
     for address in ("a", "b", "a", "b"):
-        send_in(transaction, broker, address)
+        send(broker, address, within=transaction)
     transaction.commit(broker, NOW_MS)
     assert [broker.queues[name].message_count for name in ("q", "r")] == [2, 2]
 
@@ -156,7 +156,7 @@ def test_duplicate_id_is_remembered_from_commit_on() -> None:
     head = head_of("a", duplicate_id="7")
     for ends, added in (("abort", 0), ("commit", 1)):
         transaction = Transaction()
-        send_in(transaction, broker, head=head)
+        send(broker, head=head, within=transaction)
         if ends == "abort":
             transaction.abort(NOW_MS)
         else:
@@ -175,7 +175,7 @@ def test_a_commit_is_one_group_of_records() -> None:
     broker = broker_of(queue_config(), addresses=["b"], log=log)
     transaction = Transaction()
     for persistent in (True, False, True, False):
-        send_in(transaction, broker, head=head_of("a", persistent=persistent))
+        send(broker, head=head_of("a", persistent=persistent), within=transaction)
     transaction.commit(broker, NOW_MS)
     (group,) = (given for _, (kind, *given) in log.operations if not kind.endswith("_changed"))
     assert [name for name, *_ in group[0]] == ["published", "published"]
