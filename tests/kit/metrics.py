@@ -7,12 +7,7 @@ from pathlib import Path
 from artemis_py.core.broker import Broker
 from artemis_py.metrics import MetricsExporter
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
-from tests.kit.core import NOW_MS, broker_of, queue_config
-
-
-def broker_with(address: str, *queues: str, name: str = "test-broker") -> Broker:
-    """A broker of one address."""
-    return broker_of(*(queue_config(queue, address) for queue in queues), addresses=[address], name=name)
+from tests.kit.core import NOW_MS, broker_of
 
 
 def exporter_of(

@@ -7,7 +7,8 @@ import re
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.kit.metrics import broker_with, exporter_of
+from tests.kit.core import broker_of, queue_config
+from tests.kit.metrics import exporter_of
 from tests.kit.sources import ROOT
 from tests.monitoring.dashboard_files import DASHBOARDS, EXPRESSIONS, FOLDER, panels
 
@@ -82,7 +83,7 @@ def test_no_panel_shows_all_queues_of_a_large_broker() -> None:
 
 
 def test_every_name_is_exported_or_prometheus_own() -> None:
-    text = b"".join(exporter_of(broker_with("a", "q")).scrape("")[1]).decode()
+    text = b"".join(exporter_of(broker_of(queue_config())).scrape("")[1]).decode()
     exported = {family.name for family in text_string_to_metric_families(text)}
     own = re.compile(r"\b((?:artemis|process|broker_queue)_\w+)")
     asked = {name for _, _, expression in EXPRESSIONS for name in own.findall(expression)}

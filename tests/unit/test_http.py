@@ -13,7 +13,8 @@ import pytest
 from artemis_py.server.http.monitoring_routes import health_routes, metrics_routes
 from artemis_py.server.http.requests import HttpLimits, Response
 from artemis_py.server.http.routing import Route
-from tests.kit.metrics import broker_with, exporter_of
+from tests.kit.core import broker_of, queue_config
+from tests.kit.metrics import exporter_of
 from tests.kit.stepped_http import GET, SteppedHttp, answer, answers
 
 
@@ -409,7 +410,7 @@ def test_health_tells_the_reason() -> None:
 
 @pytest.mark.parametrize("path", [b"/metrics", b"/metrics/"])
 def test_metrics_are_served(path: bytes) -> None:
-    broker = broker_with("orders", *(f"q{number}" for number in range(1_000)))
+    broker = broker_of(*(queue_config(f"q{number}", "orders") for number in range(1_000)), name="test-broker")
     routes = metrics_routes(exporter_of(broker))
     request = b"GET %s HTTP/1.1\r\nHost: broker\r\nAccept: application/openmetrics-text; version=1.0.0\r\n\r\n" % path
     status, headers, body = answer(SteppedHttp(routes).talk(request))

@@ -22,7 +22,7 @@ from artemis_py.metrics.exposition import SAMPLES_PER_CHUNK, render_gauges
 from artemis_py.server.stats import TURN_BUCKET_BOUNDS_S, ServerStats
 from artemis_py.version import VERSION
 from tests.kit.core import NOW_MS, broker_of, consumer_on, lines_run, queue_config, send, with_queue
-from tests.kit.metrics import broker_with, exporter_of
+from tests.kit.metrics import exporter_of
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1"
 
@@ -100,7 +100,7 @@ def values(exporter: MetricsExporter, name: str) -> dict[tuple[str, ...], float]
     ],
 )
 def test_every_artemis_name_is_a_gauge_with_artemis_labels(names: set[str], labels: set[str]) -> None:
-    broker = broker_with("orders", "orders.eu")
+    broker = broker_of(queue_config("orders.eu", "orders"))
     families = scrape(exporter_of(broker))
     for name in names:
         family = families[name]
@@ -111,7 +111,7 @@ def test_every_artemis_name_is_a_gauge_with_artemis_labels(names: set[str], labe
 
 
 def test_our_additions_have_their_own_names_and_types() -> None:
-    broker = broker_with("orders", "orders.eu")
+    broker = broker_of(queue_config("orders.eu", "orders"))
     families = scrape(exporter_of(broker))
     artemis = BROKER_NAMES | RESULT_NAMES | ADDRESS_NAMES | QUEUE_NAMES
     ours = {name: family.type for name, family in families.items() if name not in artemis and "process_" not in name}
@@ -238,7 +238,7 @@ def test_nothing_is_durable_on_a_queue_that_is_not() -> None:
 
 
 def test_a_line_is_what_artemis_writes_but_for_its_trailing_comma() -> None:
-    broker = broker_with("JOBS", "JOBS", name="amq-broker")
+    broker = broker_of(queue_config("JOBS", "JOBS"), name="amq-broker")
     send(broker, "JOBS", count=3)
     assert 'artemis_message_count{address="JOBS",broker="amq-broker",queue="JOBS"} 3.0\n' in scrape_text(
         exporter_of(broker)
@@ -375,7 +375,7 @@ def test_build_info_and_process() -> None:
 
 
 def test_the_series_of_a_deleted_queue_disappear() -> None:
-    broker = broker_with("orders", "orders.eu", "orders.us")
+    broker = broker_of(queue_config("orders.eu", "orders"), queue_config("orders.us", "orders"))
     exporter = exporter_of(broker)
     assert values(exporter, "artemis_message_count") == {("orders", "orders.eu"): 0, ("orders", "orders.us"): 0}
     del broker.queues["orders.eu"]
@@ -407,7 +407,7 @@ def test_the_scrape_before_is_measured() -> None:
 
 
 def test_a_large_scrape_comes_in_pieces_between_which_the_broker_can_work() -> None:
-    broker = broker_with("many", *(f"q{number}" for number in range(2_000)))
+    broker = broker_of(*(queue_config(f"q{number}", "many") for number in range(2_000)))
     pieces = list(render_gauges(broker, NOW_MS))
     lines = [piece.count("\n") for piece in pieces]
     assert max(lines) < 2 * SAMPLES_PER_CHUNK
@@ -417,7 +417,7 @@ def test_a_large_scrape_comes_in_pieces_between_which_the_broker_can_work() -> N
 
 
 def test_a_queue_deleted_between_two_pieces_does_no_harm() -> None:
-    broker = broker_with("many", *(f"q{number}" for number in range(SAMPLES_PER_CHUNK)))
+    broker = broker_of(*(queue_config(f"q{number}", "many") for number in range(SAMPLES_PER_CHUNK)))
     pieces = render_gauges(broker, NOW_MS)
     text = next(pieces)
     broker.queues.clear()
@@ -436,7 +436,7 @@ def test_prometheus_client_is_not_imported_before_the_first_scrape() -> None:
 
 
 def test_promtool_finds_only_what_artemis_names_bring_along(promtool: str) -> None:
-    broker = broker_with("orders", "orders.eu")
+    broker = broker_of(queue_config("orders.eu", "orders"))
     text = scrape_text(exporter_of(broker))
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     complaints = [line for line in done.stderr.splitlines() if line]
@@ -450,7 +450,7 @@ def test_no_step_of_a_scrape_grows_with_the_queues() -> None:
     """A million names were written in one piece before the first line."""
     costs = []
     for count in (1_000, 4_000):
-        broker = broker_with("many", *(f"q{number}" for number in range(count)))
+        broker = broker_of(*(queue_config(f"q{number}", "many") for number in range(count)))
         pieces = render_gauges(broker, NOW_MS)
         steps: list[int] = []
         seen: list[str | None] = [""]

@@ -20,7 +20,7 @@ from tests.kit.in_process import SteppedBroker
 
 class Incarnation(SteppedBroker):
     """A running broker. ``base`` is the durable state it began with, which is that of ``store``. Only ``step`` has
-    the disk work.
+    the disk work, unless ``disk_works``.
     """
 
     def __init__(self, config: BrokerConfig, store: SimStore, base: Projection, now_ms: int) -> None:
