@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from artemis_py.config.reader import loads
 from artemis_py.config.settings import BrokerConfig
@@ -17,6 +18,13 @@ def document(core: str) -> str:
     return (
         f'<configuration xmlns="urn:activemq">\n<core xmlns="urn:activemq:core">\n{core}\n</core>\n</configuration>\n'
     )
+
+
+def broker_xml(folder: Path, core: str) -> Path:
+    """A file with the inside of ``core``."""
+    file = folder / "broker.xml"
+    file.write_text(document(core), "utf-8")
+    return file
 
 
 def load_core(core: str, environ: Mapping[str, str] | None = None) -> BrokerConfig:

@@ -54,6 +54,12 @@ class ServerFrame:
                 return value
         return None
 
+    def names(self, version: str) -> list[str]:
+        """The header lines with which an ACK of a version names this message, also one that needs no ACK."""
+        if version == "1.2":
+            return [f"id:{self.header('ack') or self.header('message-id')}"]
+        return [f"{name}:{self.header(name)}" for name in ("message-id", "subscription")]
+
     @property
     def headers(self) -> dict[str, str]:
         """What the lines mean; of those with the same name the first."""

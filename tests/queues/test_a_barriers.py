@@ -361,26 +361,19 @@ def test_A_51_an_ack_of_a_barrier_is_no_error(version: str, ack: str) -> None:
     for command in ("ACK", "NACK") if version != "1.0" else ("ACK",):
         bench.write("c", "BEGIN", "transaction:t")
         for more in ((), ("transaction:t",)):
-            bench.write("c", command, *naming(barrier, version), *more)
+            bench.write("c", command, *barrier.names(version), *more)
         bench.write("c", "COMMIT", "transaction:t")
     if ack != "auto":
-        bench.write("c", "ACK", *naming(one, version))
+        bench.write("c", "ACK", *one.names(version))
     got = bench.messages("c")
     assert shown(got).endswith("B2") if ack != "auto" else True
     if ack == "client":
-        bench.write("c", "ACK", *naming(got[0], version))
+        bench.write("c", "ACK", *got[0].names(version))
         assert bench.count() == 1, "a barrier covers nothing: all before it was done"
-        bench.write("c", "ACK", *naming(got[1], version))
+        bench.write("c", "ACK", *got[1].names(version))
     elif ack == "client-individual":
-        bench.write("c", "ACK", *naming(got[1], version))
+        bench.write("c", "ACK", *got[1].names(version))
     assert (bench.frames("c"), bench.count()) == ([], 0)
-
-
-def naming(frame: ServerFrame, version: str) -> list[str]:
-    """The headers with which an ACK names a message."""
-    if version == "1.2":
-        return [f"id:{frame.header('ack') or frame.header('message-id')}"]
-    return [f"message-id:{frame.header('message-id')}", "subscription:1"]
 
 
 def test_A_51_many_acks_in_a_row_with_barriers_among_them() -> None:

@@ -12,7 +12,7 @@ from artemis_py.cli.explain import as_json, compose
 from artemis_py.cli.main import main
 from artemis_py.config.explain import explain
 from tests.kit.bench import Bench
-from tests.kit.documents import document, errors_of, load_core, warnings_of
+from tests.kit.documents import broker_xml, errors_of, load_core, warnings_of
 from tests.kit.views import EU, EU_US, ONE, addresses, view
 
 pytestmark = pytest.mark.wire
@@ -167,7 +167,6 @@ def test_explain_tells_what_a_view_reads_and_who_reads_an_address(
     assert shown == {"orders.eu": ["work::work", "audit::audit"], "orders.us.ny": ["work::work"], "work": []}
     both = view("underlying-address='work,a' default-publish-target='work'")
     assert compose(explain(load_core(addresses(both)), "work::work"))[0][2] == "what is sent to work stays there"
-    file = tmp_path / "broker.xml"
-    file.write_text(document(core), encoding="utf-8")
+    file = broker_xml(tmp_path, core)
     assert main(["explain", "orders.eu", "--config", str(file)]) == 0
     assert "views over it: work::work, audit::audit" in capsys.readouterr().out

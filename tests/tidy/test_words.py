@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from artemis_py.cli.main import COMMANDS, command_of
+from artemis_py.cli.main import COMMANDS
+from tests.kit.commands import parsers_of
 from tests.kit.sources import ROOT, project_files, shown
 from tests.tidy.words import OF_MESSAGES, docstrings_of, messages_of, phrases_in, prose_of
 
@@ -20,18 +19,8 @@ def test_documents() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_texts(name: str) -> None:
-    parser = argparse.ArgumentParser(prog=name)
-    command_of(name).add_arguments(parser)
-    texts = [COMMANDS[name][1], *(one.format_help() for one in _parsers(parser))]
+    texts = [COMMANDS[name][1], *(one.format_help() for one in parsers_of(name).values())]
     assert [found for text in texts for found in phrases_in(f"artemis-py {name} --help", text)] == []
-
-
-def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for below in action.choices.values():
-                yield from _parsers(below)
 
 
 def test_console() -> None:

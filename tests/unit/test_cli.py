@@ -17,6 +17,7 @@ from artemis_py.cli.options import Parser
 from artemis_py.errors import ArtemisError, BrokerError, ConfigError, Problem
 from artemis_py.log_codes import MEANINGS
 from artemis_py.version import IS_COMPILED, VERSION
+from tests.kit.commands import parsers_of
 
 
 def install_command(monkeypatch: pytest.MonkeyPatch, outcome: int | BaseException) -> None:
@@ -41,20 +42,12 @@ WITHOUT_JSON = {
 }
 
 
-def _leaves(words: str, parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The commands that do something, by their words."""
-    below = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not below:
-        return {words: parser}
-    return {key: leaf for word, one in below[0].items() for key, leaf in _leaves(f"{words} {word}", one).items()}
-
-
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_with_an_answer_prints_json(name: str) -> None:
-    parser = argparse.ArgumentParser()
-    cli.command_of(name).add_arguments(parser)
-    for words, leaf in _leaves(name, parser).items():
-        assert ("--json" in leaf.format_help()) == (words not in WITHOUT_JSON), words
+    parsers = parsers_of(name)
+    for words, parser in parsers.items():
+        if not any(other.startswith(f"{words} ") for other in parsers):
+            assert ("--json" in parser.format_help()) == (words not in WITHOUT_JSON), words
 
 
 def test_options_may_stand_before_a_word_that_may_be_left_out() -> None:

@@ -14,7 +14,7 @@ import pytest
 from artemis_py.config.reader import load
 from artemis_py.errors import BrokerError, NotFoundError
 from artemis_py.server.management import OperatedUsers
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 
 THREADS = ThreadPoolExecutor(1)
 LOOP: Any = SimpleNamespace(run_in_executor=lambda _, work: THREADS.submit(work))
@@ -35,25 +35,21 @@ class World:
 
     def __init__(self, folder: Path, core: str = "") -> None:
         self.users, self.roles = folder / "artemis-users.properties", folder / "artemis-roles.properties"
-        file = folder / "broker.xml"
-        file.write_text(document(core))
-        self.write("ann = a\n")
+        file = broker_xml(folder, core)
+        self.users.write_text("ann = a\n")
         self.roles.write_text("amq = ann\n")
         self.config = load(file, environ={})
         self.operated = OperatedUsers(LOOP, lambda: self.config, None)
-        for path in (file, self.roles):
+        for path in (file, self.users, self.roles):
             os.utime(path, (1_000_000, 1_000_000))
-
-    def write(self, text: str, date_s: int = 1_000_000) -> None:
-        self.users.write_text(text)
-        os.utime(self.users, (date_s, date_s))
 
 
 def test_files_are_read_again_when_they_have_changed(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = done(world.operated.known())
     assert done(world.operated.known()) is first
-    world.write("ann = a\nbob = b\n", 1_000_001)
+    world.users.write_text("ann = a\nbob = b\n")
+    os.utime(world.users, (1_000_001, 1_000_001))
     assert [one.name for one in done(world.operated.known())] == ["ann", "bob"]
     world.roles.write_text("amq = ann,bob\n")
     again = done(world.operated.known())
@@ -77,7 +73,7 @@ def test_what_cannot_be_changed(tmp_path: Path) -> None:
     other = World(tmp_path / "jwt")
     other.users.unlink()
     other.roles.unlink()
-    (tmp_path / "jwt" / "broker.xml").write_text(document(tokens))
+    broker_xml(tmp_path / "jwt", tokens)
     other.config = load(tmp_path / "jwt" / "broker.xml", environ={})
     assert done(other.operated.known()) == []
     with pytest.raises(BrokerError, match="this broker has no users file: its users come from elsewhere"):

@@ -20,7 +20,7 @@ from artemis_py.server.failures import RateLimitedLog
 from artemis_py.server.security import security_of
 from artemis_py.server.stats import ServerStats
 from artemis_py.server.user_files import UserFilesWatch
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 
 WAIT_S = 20
 MODULE = "org.apache.activemq.artemis.spi.core.security.jaas.{} {} {};"
@@ -38,9 +38,7 @@ class World:
         if modules:
             core = '<authentication login-config="login.config"/>'
             (folder / "login.config").write_text("activemq {" + "\n".join(modules) + "};\n")
-        file = folder / "broker.xml"
-        file.write_text(document(core))
-        self.config = load(file, environ={})
+        self.config = load(broker_xml(folder, core), environ={})
         self.ended: asyncio.Queue[Set[str]] = asyncio.Queue()
         """Whose logins have changed, as the watch says."""
         self.said: list[str] = []

@@ -49,11 +49,8 @@ def disconnect(stage: TranscriptRun, words: Words, headers: Headers) -> None:
 def settle(stage: TranscriptRun, command: str, words: Words, headers: Headers) -> None:
     name, *bodies = words
     for body in bodies:
-        message = stage.delivered[name][body]
-        id = f"message-id:{message.header('message-id')}"
-        subscription = f"subscription:{message.header('subscription')}"
-        means = {"1.0": [id], "1.1": [id, subscription], "1.2": [f"id:{message.header('ack')}"]}[stage.version]
-        stage.frame(name, command, [*means, *headers])
+        names = stage.delivered[name][body].names(stage.version)
+        stage.frame(name, command, [*(names[:1] if stage.version == "1.0" else names), *headers])
 
 
 def expect(stage: TranscriptRun, words: Words, headers: Headers, mode: str = "") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.frames import ServerFrame
 from tests.kit.in_process import InProcessBroker, configuration
 
 pytestmark = pytest.mark.wire
@@ -30,15 +29,8 @@ def frame_sizes(version: str) -> list[int]:
     sizes: list[int] = []
     for _ in BODIES:
         sizes.append(len(world.client("c").transport.taken))
-        acknowledge(world, world.client("c").collect().pop(), version)
+        world.client("c").frame("ACK", *world.client("c").collect().pop().names(version))
     return sizes
-
-
-def acknowledge(world: InProcessBroker, frame: ServerFrame, version: str) -> None:
-    lines = (
-        f"id:{frame.header('ack')}" if version == "1.2" else f"message-id:{frame.header('message-id')}\nsubscription:1"
-    )
-    world.client("c").send(f"ACK\n{lines}\n\n\0".encode())
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
@@ -59,5 +51,5 @@ def test_an_ack_gives_its_bytes_back() -> None:
     world = subscribed("1.2", sizes[0] + sizes[1] + sizes[2])
     frames = world.client("c").heard()
     assert len(frames) == 3
-    acknowledge(world, frames[0], "1.2")
+    world.client("c").frame("ACK", *frames[0].names("1.2"))
     assert [frame.body.decode() for frame in world.client("c").collect()] == BODIES[3:4]

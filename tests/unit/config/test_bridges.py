@@ -17,12 +17,13 @@ CONNECTORS = """<connectors>
 </connectors>"""
 
 
-def bridged(inside: str = "", queue_name: str = "q", refs: str = "berlin", connectors: str = CONNECTORS) -> str:
-    """A broker with a queue and a bridge."""
+def bridged(inside: str = "", queue_name: str = "q", refs: str = "berlin", uri: str = "") -> str:
+    """A broker with a queue and a bridge, to several brokers or to the one of an URI."""
+    alone = f'<connectors><connector name="berlin">{uri}</connector></connectors>'
     names = "".join(f"<connector-ref>{ref}</connector-ref>" for ref in refs.split())
     return (
-        f'{connectors}{queue()}<bridges><bridge name="b"><queue-name>{queue_name}</queue-name>{inside}'
-        f"<static-connectors>{names}</static-connectors></bridge></bridges>"
+        f'{alone if uri else CONNECTORS}{queue()}<bridges><bridge name="b"><queue-name>{queue_name}</queue-name>'
+        f"{inside}<static-connectors>{names}</static-connectors></bridge></bridges>"
     )
 
 
@@ -71,11 +72,6 @@ def test_a_bridge_with_little() -> None:
 NO_CONNECTOR = bridged().replace("<static-connectors><connector-ref>berlin</connector-ref></static-connectors>", "")
 
 
-def connector(uri: str) -> str:
-    """A bridge whose connector has this URI."""
-    return bridged(connectors=f'<connectors><connector name="berlin">{uri}</connector></connectors>')
-
-
 @pytest.mark.parametrize(
     ("core", "line", "words"),
     [
@@ -85,11 +81,11 @@ def connector(uri: str) -> str:
         (bridged("<password>secret</password>"), 7, "a password and no user"),
         (bridged("<concurrency>0</concurrency>"), 7, "concurrency has a wrong value"),
         (bridged("<discovery-group-ref discovery-group-name='g'/>"), 7, "name the other broker with static-connectors"),
-        (connector("udp://x:1"), 3, "unknown scheme"),
-        (connector("vm://0"), 3, "scheme vm"),
-        (connector("tcp://x:0"), 3, "port is 0"),
+        (bridged(uri="udp://x:1"), 3, "unknown scheme"),
+        (bridged(uri="vm://0"), 3, "scheme vm"),
+        (bridged(uri="tcp://x:0"), 3, "port is 0"),
         (
-            connector("tcp://x:1?keyStorePath=k"),
+            bridged(uri="tcp://x:1?keyStorePath=k"),
             3,
             "keyStorePath needs sslEnabled=true",
         ),
@@ -113,11 +109,11 @@ def test_what_prevents_a_bridge(core: str, line: int, words: str) -> None:
         (bridged("<ha>true</ha>"), "ha is ignored: the connectors are tried in their order"),
         (bridged("<retry-interval>5000</retry-interval>"), "no pause is longer than max-retry-interval (2000 ms)"),
         (
-            connector("tcp://x:1?verifyHots=a"),
+            bridged(uri="tcp://x:1?verifyHots=a"),
             "unknown parameter verifyHots is ignored",
         ),
         (
-            connector("tcp://x:1?sslEnabled=true;trustAll=true"),
+            bridged(uri="tcp://x:1?sslEnabled=true;trustAll=true"),
             "with trustAll anybody between the brokers",
         ),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.cli import main
-from tests.kit.documents import document, queue, setting, settings
+from tests.kit.documents import broker_xml, queue, setting, settings
 
 LIMITED = """<default-max-consumers>3</default-max-consumers><max-size-bytes>10M</max-size-bytes>
 <address-full-policy>DROP</address-full-policy>"""
@@ -22,14 +22,8 @@ GOOD = (
 )
 
 
-def write(tmp_path: Path, core: str) -> str:
-    path = tmp_path / "broker.xml"
-    path.write_text(document(core), encoding="utf-8")
-    return str(path)
-
-
 def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     assert main.main(["check", file]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{file}: valid (0 errors, 0 warnings, 0 notes)",
@@ -38,9 +32,10 @@ def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type><bridges><bridge/></bridges>")
+    file = str(broker_xml(tmp_path, GOOD + "<journal-type>NIO</journal-type><bridges><bridge/></bridges>"))
     assert main.main(["check", file]) == 2  # a bridge without its parts
-    file = write(tmp_path, GOOD + "<journal-type>NIO</journal-type>\n<metrics><jvm-gc>true</jvm-gc></metrics>")
+    metrics = "\n<metrics><jvm-gc>true</jvm-gc></metrics>"
+    file = str(broker_xml(tmp_path, f"{GOOD}<journal-type>NIO</journal-type>{metrics}"))
     assert main.main(["check", file]) == 0
     printed = capsys.readouterr().out.splitlines()[-6:]
     assert printed[0].startswith(f"{file}:10: note[tuning]: 1 setting tunes the internals of Artemis")
@@ -51,7 +46,7 @@ def test_check_of_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_check_can_be_strict_quiet_and_silenced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD + "\n<metrics><jvm-gc>true</jvm-gc></metrics>")
+    file = str(broker_xml(tmp_path, GOOD + "\n<metrics><jvm-gc>true</jvm-gc></metrics>"))
     assert main.main(["check", file, "--quiet"]) == 0
     assert capsys.readouterr().out == ""
     assert main.main(["check", file, "--quiet", "--strict"]) == 2
@@ -60,7 +55,7 @@ def test_check_can_be_strict_quiet_and_silenced(tmp_path: Path, capsys: pytest.C
     assert f"{file}: refused (0 errors, 1 warning, 0 notes)" in capsys.readouterr().out
     assert main.main(["check", file, "--strict", "--silence", "tuning,no-effect"]) == 0
     assert "metrics" not in capsys.readouterr().out
-    assert main.main(["check", write(tmp_path, "<naem>x</naem>"), "--quiet", "--silence", "no-effect"]) == 2
+    assert main.main(["check", str(broker_xml(tmp_path, "<naem>x</naem>")), "--quiet", "--silence", "no-effect"]) == 2
     assert "core has no element naem" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main.main(["check", file, "--silence", "no-efect"])
@@ -91,7 +86,7 @@ def test_nothing_shows_a_password_or_control_characters(tmp_path: Path, capsys: 
         '<acceptor name="b">tcp://user:geheim@localhost:99999999?keyStorePassword=geheim</acceptor></acceptors>\n'
         '<cluster-password x="1">geheim</cluster-password>\n<name y="\u202egeheim&#x9;">z</name>'
     )
-    main.main(["check", write(tmp_path, core)])
+    main.main(["check", str(broker_xml(tmp_path, core))])
     said = capsys.readouterr().out
     assert said.count("****") >= 4
     assert "geheim" not in said.replace("\\u202egeheim", "")
@@ -100,7 +95,7 @@ def test_nothing_shows_a_password_or_control_characters(tmp_path: Path, capsys: 
 
 
 def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, "<naem>x</naem>\n" + queue('ring-size="-2"'))
+    file = str(broker_xml(tmp_path, "<naem>x</naem>\n" + queue('ring-size="-2"')))
     assert main.main(["check", file]) == 2
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
@@ -114,7 +109,7 @@ def test_check_of_a_broken_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, setting("<address-full-policy>page</address-full-policy>"))
+    file = str(broker_xml(tmp_path, setting("<address-full-policy>page</address-full-policy>")))
     assert main.main(["check", file, "--format", "json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert (found["file"], found["valid"], found["errors"], found["warnings"]) == (file, False, 1, 0)
@@ -131,7 +126,7 @@ def test_check_prints_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_check_lays_properties_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x.properties").write_text("nam=x")
-    assert main.main(["check", write(tmp_path, GOOD), "--properties", str(tmp_path / "x.properties")]) == 0
+    assert main.main(["check", str(broker_xml(tmp_path, GOOD)), "--properties", str(tmp_path / "x.properties")]) == 0
     assert "x.properties:1: warning[left-out]: property nam is ignored" in capsys.readouterr().out
 
 
@@ -143,7 +138,7 @@ def test_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_colour_is_for_terminals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
     main.main(["check", file])
@@ -165,7 +160,7 @@ def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, 
 
 
 def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     rows = explained(capsys, "orders.eu", "--config", file, "--all")
     assert rows["redelivery-delay"] == ["5 ms", "match #", f"{file}:6"]
     assert rows["default-max-consumers"] == ["3 consumers", "match orders.#", f"{file}:7"]
@@ -179,7 +174,7 @@ def test_explain_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     main.main(["explain", "orders.eu::q", "--config", file])
     lines = capsys.readouterr().out.splitlines()
     assert f"address orders.eu ({file}:9; ANYCAST; queues: q)" in lines
@@ -191,7 +186,7 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
     assert "address other (not declared; shown as auto-creation would create it)" in lines
     assert "queue x (not declared; shown as auto-creation would create it; MULTICAST)" in lines
     assert lines[-1] == "security (no security-setting matches; security-enabled is false: everybody may do everything)"
-    secured = write(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", ""))
+    secured = str(broker_xml(tmp_path, GOOD.replace("<security-enabled>false</security-enabled>", "")))
     main.main(["explain", "other::x", "--config", secured])
     lines = capsys.readouterr().out.splitlines()
     assert "security (no security-setting matches; nobody may do anything)" in lines
@@ -199,7 +194,7 @@ def test_explain_prints_where_things_are_declared(tmp_path: Path, capsys: pytest
 
 
 def test_explain_a_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     rows = explained(capsys, "orders.eu::q", "--config", file, "--all")
     assert rows["ring-size"] == ["7 messages", f"{file}:9"]
     assert rows["max-consumers"] == ["3", "match orders.#", f"{file}:7"]
@@ -239,11 +234,9 @@ def test_explain_tells_each_attribute_of_amps_and_where_it_comes_from(
     """All on the queue but one, which comes from an address-setting."""
     (word, shown), name = AMPS[by_setting], f"default-{by_setting}"
     written = " ".join(f'{other}="{value}"' for other, (value, _) in AMPS.items() if other != by_setting)
-    file = write(
-        tmp_path,
-        settings(("jobs.#", f"\n<{name}>{word}</{name}>"))
-        + f'\n<addresses><address name="jobs.a"><anycast><queue name="q" {written}/></anycast></address></addresses>',
-    )
+    core = settings(("jobs.#", f"\n<{name}>{word}</{name}>"))
+    core += f'\n<addresses><address name="jobs.a"><anycast><queue name="q" {written}/></anycast></address></addresses>'
+    file = str(broker_xml(tmp_path, core))
     rows = explained(capsys, "jobs.a::q", "--config", file)
     assert rows[by_setting] == [shown, "match jobs.#", f"{file}:5"]
     assert [rows[other] for other in AMPS if other != by_setting] == [
@@ -260,7 +253,7 @@ def test_explain_tells_each_attribute_of_amps_and_where_it_comes_from(
 def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     main.main(["explain", "orders.eu::q", "--config", file])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("queue q (")
@@ -281,7 +274,7 @@ def test_explain_shows_what_is_set_and_what_it_is_composed_of_first(
     ],
 )
 def test_explain_suggests_names(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hint: str) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     main.main(["explain", name, "--config", file])
     wanted = f"{hint} --config {file}" if "artemis-py" in hint else hint
     assert wanted in capsys.readouterr().out.splitlines()
@@ -295,7 +288,7 @@ def test_explain_refuses_what_is_no_name(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, GOOD)
+    file = str(broker_xml(tmp_path, GOOD))
     assert main.main(["explain", "orders.eu::q", "--config", file, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     settings_by_name = {row["name"]: row for row in found["settings"]}
@@ -314,13 +307,13 @@ def test_explain_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_the_id_cache_of_an_address_falls_back_to_that_of_the_broker(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = write(tmp_path, "<id-cache-size>7</id-cache-size>")
+    file = str(broker_xml(tmp_path, "<id-cache-size>7</id-cache-size>"))
     assert explained(capsys, "a", "--config", file)["id-cache-size"] == ["7", f"{file}:3"]
 
 
 @pytest.mark.parametrize("command", ["check", "explain"])
 def test_a_broken_file_shows_no_traceback(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path, "<name>x</name><name>y</name>")
+    file = str(broker_xml(tmp_path, "<name>x</name><name>y</name>"))
     arguments = [command, file] if command == "check" else [command, "a", "--config", file]
     assert main.main(arguments) == 2
     printed = capsys.readouterr()

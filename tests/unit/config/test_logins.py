@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artemis_py.config.reader import load
-from tests.kit.documents import document, errors_of, load_core
+from tests.kit.documents import broker_xml, errors_of, load_core
 
 PORTS = (
     '<acceptors><acceptor name="net">tcp://0.0.0.0:0?protocols=STOMP</acceptor>\n'
@@ -20,8 +20,7 @@ NO_DOMAIN = "its securityDomain is a domain of a login.config, and none is known
 
 def closed(path: Path, core: str, properties: list[Path] | None = None) -> dict[str, str]:
     """The ports that a file does not open, and why, shortened."""
-    (path / "broker.xml").write_text(document(core + PORTS))
-    config = load(path / "broker.xml", properties=properties or [], environ={})
+    config = load(broker_xml(path, core + PORTS), properties=properties or [], environ={})
     return {each.name: each.refused.partition(";")[0] for each in config.acceptors if each.refused is not None}
 
 

@@ -12,7 +12,7 @@ from artemis_py.config.properties_file import expand_paths, read_properties
 from artemis_py.config.reader import load, loads
 from artemis_py.config.settings import BrokerConfig
 from artemis_py.errors import ConfigError
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml, document
 
 XML = """<name>xml</name>
 <acceptors><acceptor name="stomp">tcp://localhost:61613?protocols=STOMP</acceptor></acceptors>
@@ -345,7 +345,7 @@ def test_json_that_is_too_deep_is_refused_in_our_words(tmp_path: Path) -> None:
 
 
 def test_a_file_beside_the_configuration_is_used_when_none_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broker.xml").write_text(document("<name>xml</name>"))
+    broker_xml(tmp_path, "<name>xml</name>")
     (tmp_path / "broker.properties").write_text("name=beside")
     (tmp_path / "other.properties").write_text("maxDiskUsage=7")
     assert load(tmp_path / "broker.xml", environ={}).name == "beside"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from artemis_py.config.reader import load
 from artemis_py.config.settings import UserLimits
-from tests.kit.documents import document, errors_of, load_core, warnings_of
+from tests.kit.documents import broker_xml, errors_of, load_core, warnings_of
 
 
 def limits(inside: str, match: str = "ann") -> str:
@@ -37,7 +37,7 @@ def test_a_wrong_number() -> None:
 
 def test_limits_by_properties(tmp_path: Path) -> None:
     """Artemis' bean calls connections sessions."""
-    (tmp_path / "broker.xml").write_text(document(limits("<max-queues>1</max-queues>")))
+    broker_xml(tmp_path, limits("<max-queues>1</max-queues>"))
     (tmp_path / "broker.properties").write_text(
         "resourceLimitSettings.ann.maxSessions=5\nresourceLimitSettings.bob.maxQueues=6\n"
         "resourceLimitSettings.bob.maxFun=7\nresourceLimitSettings.bob.maxSessions=x\n"

@@ -28,7 +28,7 @@ from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.passwords import hashed
 from artemis_py.security.users.tables import TableError, escaped_key, escaped_value, roles_table, users_table
 from tests.kit.certificates import Authority
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 
 HASH = str(hashed("hidden", 1))
 USERS = f"""# who may log in
@@ -205,7 +205,7 @@ activemq {
 def test_login_config(tmp_path: Path) -> None:
     (tmp_path / "users").write_text("ann = welcome\n")
     (tmp_path / "roles").write_text("staff = ann\n")
-    (tmp_path / "broker.xml").write_text(document('<authentication login-config="login.config"/>'))
+    broker_xml(tmp_path, '<authentication login-config="login.config"/>')
     file = tmp_path / "login.config"
     file.write_text(LOGIN)
     config = load(tmp_path / "broker.xml", environ={})
@@ -225,7 +225,7 @@ def test_a_reload_of_the_configuration_takes_no_cut_file_of_users(tmp_path: Path
     (tmp_path / "users").write_text("ann = welcome\nbob = builder\n")
     (tmp_path / "roles").write_text("staff = ann\n")
     (tmp_path / "login.config").write_text(LOGIN)
-    (tmp_path / "broker.xml").write_text(document('<authentication login-config="login.config"/>'))
+    broker_xml(tmp_path, '<authentication login-config="login.config"/>')
     config = load(tmp_path / "broker.xml", environ={})
     realms = open_realms(config)
     (tmp_path / "users").write_text("ann = welcome\nbob = buil")
@@ -246,7 +246,7 @@ def test_a_reload_says_of_a_cut_file_what_is_in_force(
     for each, text in whole.items():
         (tmp_path / each).write_text(text)
     (tmp_path / "login.config").write_text(LOGIN)
-    (tmp_path / "broker.xml").write_text(document('<authentication login-config="login.config"/>'))
+    broker_xml(tmp_path, '<authentication login-config="login.config"/>')
     said: list[str] = []
     monkeypatch.setattr(reloaded, "warn", lambda text, *_, **__: said.append(text))
     config = load(tmp_path / "broker.xml", environ={})
@@ -297,7 +297,7 @@ def test_files_of_xml_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_first_user_without_a_password_is_refused(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
-    (tmp_path / "etc" / "broker.xml").write_text(document(""))
+    broker_xml(tmp_path / "etc", "")
     (tmp_path / "etc" / "bootstrap.xml").write_text(BOOTSTRAP.replace('"secret"', '""').replace("file:broker.xml", ""))
     with pytest.raises(ConfigError, match="bootstrapPassword is empty"):
         open_realms(load(tmp_path, environ={}))

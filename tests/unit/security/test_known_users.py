@@ -11,7 +11,7 @@ from artemis_py.config.reader import load
 from artemis_py.errors import ArtemisError
 from artemis_py.security.user_files import known_users
 from artemis_py.security.users.passwords import hashed
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml, document
 from tests.unit.security.test_instance import RECORDED
 
 MODULES = "org.apache.activemq.artemis.spi.core.security.jaas."
@@ -26,8 +26,7 @@ def found(file: Path) -> list[tuple[str, str, str, str]]:
 
 
 def test_the_files_beside_the_configuration(tmp_path: Path) -> None:
-    file = tmp_path / "broker.xml"
-    file.write_text(document(""))
+    file = broker_xml(tmp_path, "")
     assert found(file) == []
     (tmp_path / "artemis-users.properties").write_text(f"# x\nann = {hashed('a', 10)}\nbob = b\neve = ENC(1:x)\n")
     (tmp_path / "artemis-roles.properties").write_text("view = bob,ann\namq = ann\n")

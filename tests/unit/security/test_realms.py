@@ -14,7 +14,7 @@ from artemis_py.errors import AuthenticatorError, ConfigError
 from artemis_py.security import realms
 from artemis_py.security.identity import Authenticator, Credentials, Identity
 from artemis_py.security.realms import open_realms
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 
 ASKED: list[str] = []
 
@@ -52,8 +52,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def opened(folder: Path, core: str) -> Authenticator:
-    (folder / "broker.xml").write_text(document(core))
-    return open_realms(load(folder / "broker.xml", environ={}))
+    return open_realms(load(broker_xml(folder, core), environ={}))
 
 
 def club(**options: str) -> str:

@@ -14,7 +14,7 @@ from artemis_py.security.users import accounts
 from artemis_py.security.users.accounts import NEW_PASSWORD, FirstUser, make_first_user
 from artemis_py.security.users.authenticator import PropertiesUsers
 from artemis_py.security.users.passwords import hashed
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 from tests.kit.users import CHEAP
 
 ASKED = '<users-file first-user="boss">people</users-file>'
@@ -22,9 +22,9 @@ ASKED = '<users-file first-user="boss">people</users-file>'
 
 def start(folder: Path, core: str = ASKED, chosen: str = "") -> FirstUser | None:
     """What a start makes beside a broker.xml, with a cheap hash."""
-    (folder / "broker.xml").write_text(document(core))
+    file = broker_xml(folder, core)
     with patch.object(accounts, "hashed", partial(hashed, iterations=CHEAP)):
-        return make_first_user(load(folder / "broker.xml", environ={}), {NEW_PASSWORD: chosen} if chosen else {})
+        return make_first_user(load(file, environ={}), {NEW_PASSWORD: chosen} if chosen else {})
 
 
 def test_the_password_is_made_up_and_told_once(tmp_path: Path) -> None:

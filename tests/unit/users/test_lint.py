@@ -17,7 +17,7 @@ from artemis_py.security.user_files import all_user_files, user_files_to_change
 from artemis_py.security.users.accounts import UserFiles
 from artemis_py.security.users.lint import problems_of_users
 from artemis_py.security.users.passwords import hashed
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 
 SETTINGS = (
     '<security-settings><security-setting match="#"><permission type="send" roles="amq,staff"/></security-setting>'
@@ -33,9 +33,6 @@ class World:
     file: Path
     users: Path
     roles: Path
-
-    def write(self, core: str) -> None:
-        self.file.write_text(document(core))
 
     def lint(self, users: str | bytes, roles: str = "amq = bob", mode: int = 0o600) -> list[str]:
         """The findings, each as `file:line: text`, without the folder."""
@@ -53,10 +50,8 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    files = ("broker.xml", "artemis-users.properties", "artemis-roles.properties")
-    world = World(*(tmp_path / name for name in files))
-    world.write(SETTINGS)
-    return world
+    users, roles = (tmp_path / f"artemis-{name}.properties" for name in ("users", "roles"))
+    return World(broker_xml(tmp_path, SETTINGS), users, roles)
 
 
 def test_nothing_is_wrong(world: World) -> None:
@@ -123,26 +118,26 @@ def test_missing_and_unreadable_files(world: World) -> None:
 
 
 def test_without_security_nothing_is_looked_at(world: World) -> None:
-    world.write("<security-enabled>false</security-enabled>")
+    broker_xml(world.file.parent, "<security-enabled>false</security-enabled>")
     assert world.lint("bob = \\u12") == []
 
 
 def test_the_element_names_the_files(world: World) -> None:
     folder = world.file.parent
     assert all_user_files(load(world.file, environ={})) == [UserFiles(world.users, world.roles)]
-    world.write("<users-file> etc/users </users-file>")
+    broker_xml(world.file.parent, "<users-file> etc/users </users-file>")
     assert all_user_files(load(world.file, environ={})) == [
         UserFiles(folder / "etc/users", folder / "etc/artemis-roles.properties")
     ]
-    world.write(f'<users-file roles-file="{folder}/r">u</users-file>')
+    broker_xml(world.file.parent, f'<users-file roles-file="{folder}/r">u</users-file>')
     assert all_user_files(load(world.file, environ={})) == [UserFiles(folder / "u", folder / "r")]
     assert world.found()[0].startswith("broker.xml:3: NOBODY CAN LOG IN: security is on, and u does not exist")
-    world.write('<users-file first-user="ann">u</users-file>')
+    broker_xml(world.file.parent, '<users-file first-user="ann">u</users-file>')
     assert world.found() == ["broker.xml:3: u does not exist yet; artemis-py run makes it, with a first user ann"]
-    world.write('<users-file first-role="amq">u</users-file>')
+    broker_xml(world.file.parent, '<users-file first-role="amq">u</users-file>')
     [warning] = [notice for notice in load(world.file, environ={}).notices if notice.code == "without-limit"]
     assert "first-role has no effect without first-user" in str(warning)
-    world.write("<users-file> </users-file>")
+    broker_xml(world.file.parent, "<users-file> </users-file>")
     with pytest.raises(ConfigError, match="users-file must name a file"):
         load(world.file, environ={})
 
@@ -152,7 +147,7 @@ def test_files_of_a_login_config(world: World) -> None:
         "activemq { org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule required\n"
         ' org.apache.activemq.jaas.properties.user="people" org.apache.activemq.jaas.properties.role="groups"; };'
     )
-    world.write('<authentication login-config="login.config"/>')
+    broker_xml(world.file.parent, '<authentication login-config="login.config"/>')
     people, groups = world.file.parent / "people", world.file.parent / "groups"
     people.write_text("bob = hidden \n")
     people.chmod(0o600)

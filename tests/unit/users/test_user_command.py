@@ -15,7 +15,7 @@ from artemis_py.cli import main, password_input
 from artemis_py.cli import user as user_command
 from artemis_py.config.security_settings import PERMISSIONS
 from artemis_py.security.users.passwords import hashed, stored_password
-from tests.kit.documents import document
+from tests.kit.documents import broker_xml
 from tests.kit.users import CHEAP
 
 CORE = (
@@ -67,7 +67,7 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     for name in ("ARTEMIS_PY_PASSWORD", "ARTEMIS_PY_NEW_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(user_command, "hashed", partial(hashed, iterations=CHEAP))
-    (tmp_path / "broker.xml").write_text(document(CORE))
+    broker_xml(tmp_path, CORE)
     return Shell(tmp_path, capsys, monkeypatch)
 
 
@@ -149,7 +149,7 @@ def test_a_password_in_the_arguments_is_warned_of(shell: Shell) -> None:
 def test_warnings(shell: Shell) -> None:
     _, err = shell.run("user", "add", "ann", "--password-file", "-", given="x")
     assert "without a role ann may do nothing: artemis-py user reset ann --role ROLE" in err
-    (shell.folder / "broker.xml").write_text(document(CORE + "<security-enabled>false</security-enabled>"))
+    broker_xml(shell.folder, CORE + "<security-enabled>false</security-enabled>")
     assert "security-enabled is false" in shell.run("user", "rm", "ann")[1]
 
 
@@ -174,7 +174,7 @@ def test_the_files_of_an_instance(shell: Shell) -> None:
     """Those that its login.config names."""
     etc = shell.folder / "shop" / "etc"
     etc.mkdir(parents=True)
-    (etc / "broker.xml").write_text(document(CORE))
+    broker_xml(etc, CORE)
     (etc / "login.config").write_text(MODULE)
     (etc / "bootstrap.xml").write_text(
         '<broker xmlns="http://activemq.apache.org/schema"><jaas-security domain="activemq"/>'
