@@ -10,21 +10,16 @@ from tests.kit.life import Life
 pytestmark = pytest.mark.wire
 
 
-def send(name: str, body: str = "x") -> str:
-    return f"SEND\ndestination:/queue/{name}\nreceipt:{name}\n\n{body}\0"
-
-
-def subscribe(number: int, destination: str) -> str:
-    return f"SUBSCRIBE\nid:{number}\ndestination:{destination}\nreceipt:{number}\n\n\0"
+SEND = "SEND\ndestination:/queue/{0}\nreceipt:{0}\n\nx\0"
+SUBSCRIBE = "SUBSCRIBE\nid:{0}\ndestination:{1}\nreceipt:{0}\n\n\0"
 
 
 def test_one_too_many_loses_nothing_else() -> None:
     """The frame is refused with the limit's name; what stands before and behind it is carried out."""
     world = InProcessBroker(configuration("<max-queues>2</max-queues>"))
     client = world.client("a").greet(version="1.1")
-    answers = client.says(
-        send("one") + send("two") + send("three") + send("one") + subscribe(1, "/topic/t") + send("two")
-    )
+    sends = "".join(map(SEND.format, ("one", "two", "three", "one")))
+    answers = client.says(sends + SUBSCRIBE.format(1, "/topic/t") + SEND.format("two"))
     assert [answer.command for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR", "RECEIPT"]
     assert "max-queues" in str(answers[2].header("message"))
     assert answers[2].header("receipt-id") == "three"
@@ -55,17 +50,16 @@ def test_temporary_destinations_of_a_connection() -> None:
     world = InProcessBroker(configuration(acceptor="maxTemporaryDestinations=2"))
     client = world.client("a").greet(version="1.1")
     answers = client.says(
-        subscribe(1, "/temp-queue/one")
+        SUBSCRIBE.format(1, "/temp-queue/one")
         + "SEND\ndestination:/queue/q\nreply-to:/temp-queue/two\nreceipt:r\n\nx\0"
-        + subscribe(3, "/temp-queue/three")
-        + subscribe(2, "/temp-queue/two")
+        + SUBSCRIBE.format(3, "/temp-queue/three")
+        + SUBSCRIBE.format(2, "/temp-queue/two")
         + "SEND\ndestination:/temp-topic/four\nreceipt:r\n\nx\0",
     )
     assert [answer.command for answer in answers] == ["RECEIPT", "RECEIPT", "ERROR", "RECEIPT", "ERROR"]
     assert "maxTemporaryDestinations" in str(answers[2].header("message"))
-    assert [one.command for one in world.client("b").greet(version="1.1").says(subscribe(1, "/temp-queue/one"))] == [
-        "RECEIPT"
-    ]
+    (answer,) = world.client("b").greet(version="1.1").says(SUBSCRIBE.format(1, "/temp-queue/one"))
+    assert answer.command == "RECEIPT"
 
 
 LIMITS = """<max-addresses>3</max-addresses><max-queues>4</max-queues>

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from artemis_py.core.tasks import AnySteps, Until
-from artemis_py.server.operator_requests import OperatorRequests
 from tests.kit.in_process import InProcessBroker, configuration
+from tests.unit.management.operated import Operated
 
 pytestmark = pytest.mark.wire
 
@@ -50,15 +50,6 @@ def carry_out(world: InProcessBroker, cause: list[str | int]) -> None:
             client.send(step.format(now=now_ms, past=now_ms - 1, soon=now_ms + 300).encode())
 
 
-def begin(world: InProcessBroker, work: AnySteps) -> None:
-    """Have an operator's work carried out."""
-    world.turns.calls = OperatorRequests(
-        world.loop.as_loop(), world.broker.clock, world.turns.schedule, lambda call: call()
-    )
-    world.turns.calls.begin(work, changes=True)
-    world.settle()
-
-
 @causes
 def test_heart_beats_and_silence_keep_their_times(cause: list[str | int]) -> None:
     world = InProcessBroker(configuration(CORE))
@@ -92,7 +83,8 @@ def test_an_operators_work_keeps_its_time(cause: list[str | int]) -> None:
         woken_ms.append(world.now_ms)
 
     due_ms = world.now_ms + 1000
-    begin(world, work())
+    Operated(world).calls.begin(work(), changes=True)
+    world.settle()
     carry_out(world, cause)
     world.advance(2000)
     assert woken_ms == [due_ms]
@@ -111,7 +103,8 @@ def test_a_clock_that_is_set_during_a_turn_moves_no_steady_time(step_ms: int) ->
         world.broker.clock.set_ahead(world.broker.clock.shift_ms + step_ms)
         yield None
 
-    begin(world, work())
+    Operated(world).calls.begin(work(), changes=True)
+    world.settle()
     world.advance(1900)
     assert not client.is_closed, "cut off by the step"
     assert not gate.is_open

@@ -21,11 +21,6 @@ pytestmark = pytest.mark.wire
 CONNECT = b"CONNECT\naccept-version:1.2\nhost:x\n\n\0"
 
 
-def world_with(acceptor: str = "", core: str = CORE) -> InProcessBroker:
-    """A broker with these parameters."""
-    return InProcessBroker(configuration(core, acceptor))
-
-
 def greeted(
     world: InProcessBroker, make: Callable[..., WebClient] = WebClient, name: str = "c", *headers: str
 ) -> WebClient:
@@ -51,7 +46,7 @@ def subscribed(
 
 
 def test_plain_and_web_clients_share_the_port() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     web = subscribed(world)
     plain = world.client("plain")
     plain.send(CONNECT + sent(b"hello"))
@@ -60,7 +55,7 @@ def test_plain_and_web_clients_share_the_port() -> None:
 
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\n", b"DELETE /x"])
 def test_another_request_is_told_to_upgrade(start: bytes) -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     for step in (len(start), 1):
         client = Client(world)
         for at in range(0, len(start), step):
@@ -73,7 +68,7 @@ def test_another_request_is_told_to_upgrade(start: bytes) -> None:
 
 
 def test_an_origin_that_is_not_allowed() -> None:
-    world = world_with("allowedOrigins=https://shop.example,http://localhost:3000")
+    world = InProcessBroker(configuration(CORE, "allowedOrigins=https://shop.example,http://localhost:3000"))
     client = WebClient(world, "Origin: https://evil.example")
     client.collect()
     assert (client.web.status, client.is_closed) == (403, True)
@@ -82,7 +77,7 @@ def test_an_origin_that_is_not_allowed() -> None:
 
 def test_a_request_that_does_not_end() -> None:
     """The acceptor's handshakeTimeout covers the request and CONNECT."""
-    world = world_with("handshakeTimeout=1000")
+    world = InProcessBroker(configuration(CORE, "handshakeTimeout=1000"))
     client = Client(world)
     client.send(request()[:-2])
     world.advance(1001)
@@ -91,7 +86,7 @@ def test_a_request_that_does_not_end() -> None:
 
 
 def test_no_connect() -> None:
-    world = world_with("handshakeTimeout=1000")
+    world = InProcessBroker(configuration(CORE, "handshakeTimeout=1000"))
     client = WebClient(world)
     world.advance(1001)
     assert "No CONNECT frame within 1000 ms" in client.heard()[0].text
@@ -101,7 +96,7 @@ def test_no_connect() -> None:
 
 def test_connect_behind_the_request() -> None:
     """In one piece with it, which browsers never do."""
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = Client(world)
     client.send(request() + frame(TEXT, CONNECT))
     stream = WebStream()
@@ -111,7 +106,7 @@ def test_connect_behind_the_request() -> None:
 
 def test_a_client_that_is_no_web_client_after_all() -> None:
     """Its first bytes could have been a request."""
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     for start in (b"G", b"GE", b"D", b"DELETE"):
         client = Client(world)
         client.send(start)
@@ -133,7 +128,7 @@ def test_a_client_that_is_no_web_client_after_all() -> None:
     ],
 )
 def test_the_kind_of_messages(acceptor: str, make: Callable[..., WebClient], opcodes: list[int]) -> None:
-    world = world_with(acceptor)
+    world = InProcessBroker(configuration(CORE, acceptor))
     client = subscribed(world, make)
     for body in ("Ж".encode(), b"\xff\0\xfe"):
         client.send(sent(body))
@@ -146,7 +141,7 @@ def test_frames_share_binary_messages(make: Callable[..., WebClient], most: int,
     """Up to the smallest buffer for messages among usual clients; a text has one frame."""
     if turns_of_any_size == "tiny turns":
         pytest.skip("each turn sends what it has")
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = subscribed(world, make)
     before = len(client.got)
     client.send(b"".join(sent(b"%d" % number) for number in range(100)))
@@ -160,7 +155,7 @@ def test_frames_share_binary_messages(make: Callable[..., WebClient], most: int,
 @pytest.mark.parametrize("make", [WebClient, BinaryWebClient])
 @pytest.mark.parametrize("size", [100, 125, 126, 5000, 65535, 65536, 70000, 200000])
 def test_no_frame_is_longer_than_allowed(make: Callable[..., WebClient], size: int) -> None:
-    world = world_with("webSocketMaxFramePayloadLength=60000;stompMinLargeMessageSize=-1")
+    world = InProcessBroker(configuration(CORE, "webSocketMaxFramePayloadLength=60000;stompMinLargeMessageSize=-1"))
     client = subscribed(world, make)
     client.web.frame_bytes_max = 60000
     body = b"x" * size
@@ -223,7 +218,7 @@ def test_a_client_closes_in_the_middle_of_a_large_body() -> None:
 
 
 def test_disconnect_is_a_normal_end() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.send(b"DISCONNECT\nreceipt:bye\n\n\0")
     assert [one.header("receipt-id") for one in client.heard()] == ["bye"]
@@ -247,7 +242,7 @@ ENDS: dict[str, tuple[Callable[[WebClient], object], int, str]] = {
 def test_close_codes(case: str) -> None:
     """The ERROR first, then CLOSE with its words, as far as they fit."""
     end, code, words = ENDS[case]
-    world = world_with("maxBodyBytes=1000;maxHeaderBytes=2000")
+    world = InProcessBroker(configuration(CORE, "maxBodyBytes=1000;maxHeaderBytes=2000"))
     client = greeted(world)
     end(client)
     error = client.heard()[-1]
@@ -261,7 +256,7 @@ def test_close_codes(case: str) -> None:
 
 
 def test_what_came_before_a_bad_frame_is_carried_out() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.send_wire(frame(TEXT, sent(b"kept", "receipt:1")) + frame(BINARY, b"x", mask=None))
     assert [one.command for one in client.heard()] == ["RECEIPT", "ERROR"]
@@ -270,7 +265,7 @@ def test_what_came_before_a_bad_frame_is_carried_out() -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x0f\xa0my own reason"])
 def test_close_counts_as_a_lost_connection(payload: bytes) -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.send(b"SUBSCRIBE\nid:1\ndestination:/queue/q\nack:client\n\n\0" + sent(b"x"))
     client.send_wire(frame(TEXT, sent(b"last words")) + frame(CLOSE, payload))
@@ -284,7 +279,7 @@ def test_close_counts_as_a_lost_connection(payload: bytes) -> None:
 
 
 def test_close_behind_disconnect() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.send_wire(frame(TEXT, b"DISCONNECT\nreceipt:1\n\n\0") + frame(CLOSE, b"\x03\xe8"))
     client.collect()
@@ -293,7 +288,7 @@ def test_close_behind_disconnect() -> None:
 
 
 def test_the_broker_stops() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.connection.shut(world.now_ms)
     client.collect()
@@ -302,7 +297,7 @@ def test_the_broker_stops() -> None:
 
 @pytest.mark.interpreted
 def test_a_failure_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     monkeypatch.setattr(type(client.connection.intake), "go_on", Mock(side_effect=ValueError("broken")))
     client.send(sent(b"x"))
@@ -315,7 +310,7 @@ def test_a_failure_of_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_client_without_heart_beats_gets_pings() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     for count in range(1, 4):
         world.advance(PING_MS)
@@ -324,7 +319,7 @@ def test_a_client_without_heart_beats_gets_pings() -> None:
 
 
 def test_a_client_with_heart_beats_gets_line_feeds() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = WebClient(world)
     world.clients["c"] = client
     client.send(CONNECT.replace(b"\n\n", b"\nheart-beat:0,10000\n\n"))
@@ -336,7 +331,7 @@ def test_a_client_with_heart_beats_gets_line_feeds() -> None:
 
 
 def test_a_pong_shows_that_a_client_lives() -> None:
-    world = world_with("connectionTtl=60000")
+    world = InProcessBroker(configuration(CORE, "connectionTtl=60000"))
     client = greeted(world)
     for _ in range(10):
         world.advance(PING_MS)
@@ -348,7 +343,7 @@ def test_a_pong_shows_that_a_client_lives() -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"x" * 125])
 def test_a_ping_is_answered(payload: bytes) -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     client.send_wire(frame(PING, payload))
     client.web.take(bytes(client.transport.taken))
@@ -363,7 +358,7 @@ def test_a_flood_spends_the_share_of_its_own_connection(flood: bytes, turns_of_a
     """Other clients are served in between, and what a client does not read is not written without end."""
     if turns_of_any_size == "tiny turns":
         pytest.skip("about the size of a turn")
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     other = greeted(world, WebClient, "other")
     if flood[0] == 0:
@@ -396,7 +391,7 @@ def test_a_flood_spends_the_share_of_its_own_connection(flood: bytes, turns_of_a
 
 
 def test_a_message_without_an_end_is_limited_as_any_body() -> None:
-    world = world_with("maxBodyBytes=100000;stompMinLargeMessageSize=-1")
+    world = InProcessBroker(configuration(CORE, "maxBodyBytes=100000;stompMinLargeMessageSize=-1"))
     client = greeted(world)
     client.send_wire(frame(TEXT, b"SEND\ndestination:/queue/q\n\n", fin=False))
     for _ in range(30):
@@ -410,7 +405,7 @@ def test_a_message_without_an_end_is_limited_as_any_body() -> None:
 
 
 def test_an_unfinished_frame_counts() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = greeted(world)
     before = world.broker.holdings.total_bytes
     client.send_wire(frame(TEXT, b"x" * 60000)[:50000])
@@ -420,7 +415,7 @@ def test_an_unfinished_frame_counts() -> None:
 
 
 def test_an_unfinished_request_counts() -> None:
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     client = Client(world)
     before = world.broker.holdings.total_bytes
     client.send(b"GET /" + b"x" * 9000)
@@ -430,7 +425,7 @@ def test_an_unfinished_request_counts() -> None:
 @pytest.mark.interpreted
 def test_a_lost_connection_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is freed at once, without the collector."""
-    world = world_with()
+    world = InProcessBroker(configuration(CORE))
     freed: list[str] = []
     gc.disable()
     monkeypatch.setattr(WebSocket, "__del__", lambda self: freed.append("freed"), raising=False)
@@ -449,7 +444,7 @@ def test_a_lost_connection_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch
 
 def test_compression() -> None:
     """Only what is long enough is compressed, and it stays valid."""
-    world = world_with("webSocketCompressionSupported=true")
+    world = InProcessBroker(configuration(CORE, "webSocketCompressionSupported=true"))
     client = subscribed(world, WebClient, "c", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits")
     squeezer = zlib.compressobj(9, zlib.DEFLATED, -12)
     body = "Ж東🎈 again and again ".encode() * 200
@@ -473,7 +468,7 @@ FULL = """<addresses><address name="q"><anycast><queue name="q"/></anycast></add
 @pytest.mark.parametrize("ends_badly", [False, True])
 def test_a_blocked_sender_goes_on(ends_badly: bool) -> None:
     """Frames behind the one that waits are read when it goes on; a bad one ends the session only then."""
-    world = world_with(core=FULL)
+    world = InProcessBroker(configuration(FULL))
     sender = greeted(world, WebClient, "sender")
     data = b"".join(frame(TEXT, sent(b"%d" % number, f"receipt:{number}")) for number in range(200))
     sender.send_wire(data + (frame(3) if ends_badly else b""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.queue.queue import Queue
-from tests.kit.core import NOW_MS, broker_of, consumer_on, counting, head_of, lines_run, queue_config, send
+from tests.kit.core import NOW_MS, consumer_on, counting, head_of, lines_run, send, with_queue
 
 TYPES: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -25,21 +26,15 @@ ALLOWANCE = 1.25
 
 def filled(attributes: dict[str, Any], depth: int) -> tuple[Broker, Queue]:
     """A queue with so many messages, each with a key of its own and one of ten priorities."""
-    broker = broker_of(queue_config(**attributes))
-    for number in range(depth):
-        send_one(broker, number * 7919 % depth)
-    return broker, broker.queues["q"]
+    broker, queue = with_queue(**attributes)
+    send_numbers(broker, [number * 7919 % depth for number in range(depth)])
+    return broker, queue
 
 
-def send_one(broker: Broker, number: int, expires_ms: int = 0) -> None:
-    """One message."""
-    send(broker, head=head_of(priority=number % 10, k=f"{number:08}"), expires_ms=expires_ms)
-
-
-def send_numbers(broker: Broker, first: int) -> None:
-    """A few messages."""
-    for number in range(first, first + 20):
-        send_one(broker, number)
+def send_numbers(broker: Broker, numbers: Iterable[int], expires_ms: int = 0) -> None:
+    """A message for each."""
+    for number in numbers:
+        send(broker, head=head_of(priority=number % 10, k=f"{number:08}"), expires_ms=expires_ms)
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -48,9 +43,8 @@ def test_no_part_costs_more_on_a_deep_queue(name: str) -> None:
     found: list[dict[str, int]] = []
     for depth in DEPTHS:
         broker, queue = filled(TYPES[name], depth)
-        costs = {"arrive": lines_run(partial(send_numbers, broker, depth))}
-        for number in range(20):
-            send_one(broker, depth + 20 + number, NOW_MS + 5)
+        costs = {"arrive": lines_run(partial(send_numbers, broker, range(depth, depth + 20)))}
+        send_numbers(broker, range(depth + 20, depth + 40), NOW_MS + 5)
         costs["expire"] = lines_run(partial(queue.expire_due, NOW_MS + 5))
         consumer = consumer_on(broker, queue, weigh=lambda message: 1, room=20)
         costs["dispatch"] = lines_run(partial(queue.dispatch, NOW_MS))
@@ -58,8 +52,9 @@ def test_no_part_costs_more_on_a_deep_queue(name: str) -> None:
         costs["release"] = lines_run(lambda: release(consumer, consumer.let_go_all()))  # noqa: B023
         broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
         broker.queue_operations.set_ring_size("q", queue.message_count)
-        costs["evict"] = lines_run(partial(send_numbers, broker, depth + 100))
-        costs["replace"] = lines_run(partial(send_numbers, broker, depth + 100))
+        last = range(depth + 100, depth + 120)
+        costs["evict"] = lines_run(partial(send_numbers, broker, last))
+        costs["replace"] = lines_run(partial(send_numbers, broker, last))
         assert queue.contents.counters.replaced == 40
         assert queue.message_count == depth + 20
         found.append(costs)
@@ -80,6 +75,6 @@ def test_a_filtered_consumer_never_tests_an_entry_twice(name: str) -> None:
     queue.dispatch(NOW_MS)
     assert asked.call_count == 300
     for number in range(40):
-        send_one(broker, 1000 - 25 * number)
+        send_numbers(broker, [1000 - 25 * number])
         queue.dispatch(NOW_MS)
     assert asked.call_count == 340

@@ -9,22 +9,19 @@ from unittest.mock import Mock
 from artemis_py.management.managed import Managed, Steps
 from artemis_py.management.operation import Operation
 from artemis_py.server.events.watched_lists import ListWatches, Topic
-from artemis_py.server.operator_requests import OperatorRequests
 from tests.kit.in_process import START_MS, InProcessBroker, configuration
-from tests.kit.managed import managed_by
+from tests.unit.management.operated import Operated
 
 
 class Watched:
     """Watches of one operation of a broker, and when it was carried out."""
 
     def __init__(self) -> None:
-        world = self.world = InProcessBroker(configuration())
-        turns = world.turns
-        self.calls = turns.calls = OperatorRequests(
-            world.loop.as_loop(), world.broker.clock, turns.schedule, lambda call: call()
-        )
+        self.world = InProcessBroker(configuration())
+        operated = Operated(self.world)
+        self.calls = operated.calls
         self.looks_ms: list[int] = []
-        self.watches = ListWatches(managed_by(world.broker, lambda: turns.isolation.turn_ms), self.calls)
+        self.watches = ListWatches(operated.managed, operated.calls)
         self.topic = Topic("queues", cast(Operation, SimpleNamespace(begin=self.look)), {}, "")
 
     def look(self, managed: Managed, _: Any) -> Steps:

@@ -42,7 +42,7 @@ class Operated:
             client_count=lambda: len(stats.connections),
             uptime_ms=lambda: 90_061_000,
         )
-        self._calls = turns.calls = OperatorRequests(
+        self.calls = turns.calls = OperatorRequests(
             world.loop.as_loop(), world.broker.clock, turns.schedule, lambda call: call()
         )
 
@@ -58,7 +58,7 @@ class Operated:
 
     def carry_out(self, work: AnySteps) -> Any:
         """What a work answers: a row, or the rows of a list. Raises BrokerError."""
-        future = self._calls.begin(self._counted(work), changes=True)
+        future = self.calls.begin(self._counted(work), changes=True)
         self._world.settle()
         result = future.result()
         return [row for rows in result.rows() for row in rows] if isinstance(result, Selection) else result
