@@ -6,20 +6,32 @@ replaced by 1, 2, 3… A client connects (as a socket) when a step first names i
 
 from __future__ import annotations
 
-from tests.kit.in_process import InProcessBroker
+from collections.abc import Callable
+
+from tests.kit.in_process import Client, InProcessBroker, configuration
 from tests.wire.broker_steps import BROKER_STEPS
 from tests.wire.cutting import Cutting
 from tests.wire.frame_steps import FRAME_STEPS
-from tests.wire.transcript import Step, expected_frames, lines_for, sent_bytes
+from tests.wire.transcript import Step, Transcript, expected_frames, lines_for, sent_bytes
 from tests.wire.transcript_run import TranscriptRun
 
 _STEPS = FRAME_STEPS | BROKER_STEPS
 
 
-def play(world: InProcessBroker, version: str, cutting: Cutting, steps: tuple[Step, ...]) -> TranscriptRun:
-    """Carry out all steps, then look for frames that nobody expected."""
+def play(
+    transcript: Transcript,
+    version: str,
+    cutting: Cutting,
+    connect: Callable[[InProcessBroker], Client] = Client,
+    units: int | None = None,
+) -> TranscriptRun:
+    """Carry out all steps in a world of its own, then look for frames that nobody expected. ``units`` are those of each
+    turn.
+    """
+    world = InProcessBroker(configuration(transcript.core, transcript.acceptor), connect=connect)
+    world.turns.units = world.turns.units if units is None else units
     run = TranscriptRun(world, version, cutting, {"version": version})
-    for step in steps:
+    for step in transcript.steps:
         try:
             if version in step.versions:
                 _perform(run, step)

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.in_process import Client, InProcessBroker, configuration
+from tests.kit.in_process import Client, InProcessBroker
 from tests.kit.web_client import BinaryWebClient, SlowWebClient, WebClient
 from tests.wire.bodies import bodies_on_queues, files_of
-from tests.wire.cutting import Cutting, byte_by_byte, divided, places, whole
-from tests.wire.player import play as play_steps
-from tests.wire.transcript import Transcript, read_transcript
-from tests.wire.transcript_run import TranscriptRun
+from tests.wire.cutting import byte_by_byte, divided, places, whole
+from tests.wire.player import play
+from tests.wire.transcript import read_transcript
 
 TINY_PLACES = 10
 DIRECTORY = Path(__file__).parent / "transcripts"
@@ -42,17 +41,6 @@ LONGEST: dict[tuple[Path, str], int] = {}
 """How many bytes the longest write of a transcript has that was played whole."""
 
 pytestmark = pytest.mark.wire
-
-
-def play(
-    transcript: Transcript,
-    version: str,
-    cutting: Cutting,
-    connect: Callable[[InProcessBroker], Client] = Client,
-) -> TranscriptRun:
-    """Play a transcript in a world of its own."""
-    world = InProcessBroker(configuration(transcript.core, transcript.acceptor), connect=connect)
-    return play_steps(world, version, cutting, transcript.steps)
 
 
 @pytest.mark.parametrize(("path", "version"), CASES)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 import pytest
 
-from artemis_py.core.broker import Broker
 from artemis_py.core.transactions import Transaction
 from artemis_py.errors import AddressFullError
 from artemis_py.message import MESSAGE_OVERHEAD_BYTES
@@ -15,12 +13,6 @@ from artemis_py.storage.journal.settings import JournalSettings
 from tests.kit.core import NOW_MS, broker_of, consumer_on, head_of, ids, queue_config, send, turn, with_queue
 from tests.kit.crash.opening import SimStore
 from tests.kit.disk import SimDisk
-
-
-def limited(policy: str, messages_max: int = 2, **more: Any) -> Broker:
-    """A broker with one queue on a limited address."""
-    settings = {"a": {"max_size_messages": messages_max, "address_full_policy": policy, **more}}
-    return broker_of(queue_config(), settings=settings)
 
 
 def test_abort_forgets_sends() -> None:
@@ -82,7 +74,7 @@ def test_queue_deleted_before_the_end(ends: str) -> None:
 
 def test_fail_refuses_the_whole() -> None:
     """One too many: COMMIT is an error, nothing arrives, and after the abort what was acknowledged is back."""
-    broker = limited("FAIL", 3)
+    broker = broker_of(queue_config(), settings={"a": {"max_size_messages": 3, "address_full_policy": "FAIL"}})
     queue = broker.queues["q"]
     consumer = consumer_on(broker, queue)
     send(broker)
@@ -100,7 +92,7 @@ def test_fail_refuses_the_whole() -> None:
 
 def test_fail_takes_what_fits() -> None:
     """Exactly up to the limit, by messages and by bytes."""
-    broker = limited("FAIL", 3)
+    broker = broker_of(queue_config(), settings={"a": {"max_size_messages": 3, "address_full_policy": "FAIL"}})
     transaction = Transaction()
     for _ in range(3):
         send(broker, within=transaction)
@@ -122,7 +114,7 @@ def test_fail_takes_what_fits() -> None:
 
 def test_acknowledgements_alone_are_never_blocked() -> None:
     """Or the address would never have room again."""
-    broker = limited("BLOCK", 1)
+    broker = broker_of(queue_config(), settings={"a": {"max_size_messages": 1, "address_full_policy": "BLOCK"}})
     consumer = consumer_on(broker, broker.queues["q"])
     send(broker)
     turn(broker)

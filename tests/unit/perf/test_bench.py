@@ -8,7 +8,7 @@ import pytest
 
 from artemis_py.errors import PerfError
 from artemis_py.perf.registry import choose
-from artemis_py.perf.scenario import Options, new_outcome
+from artemis_py.perf.scenario import Options
 from bench import document
 from bench.__main__ import DEFAULT_BROKERS, MINUTES, PARTS, SCENARIOS, main
 from bench.activemq import ActiveMqClassic
@@ -24,21 +24,17 @@ from bench.rabbitmq import RabbitMq
 from bench.relay import Relay
 from bench.targets import TARGETS
 from tests.unit.perf.compilers import needs_a_compiler
+from tests.unit.perf.test_goals import measured
 
 IN_MEMORY = (ArtemisPy, ActiveMqClassic, CoilMq, Artemis)
 DURABLE = (ArtemisPy, CoilMq, RabbitMq, Artemis)
 
 
-def measured(broker: Broker, scenario: str, value: float | None) -> Measured:
-    outcome = new_outcome(choose([scenario])[0])
-    if value is not None:
-        outcome.rounds.append({outcome.headline: value})
-    return Measured(broker, "1", {scenario: outcome})
-
-
 def compare(brokers: Iterable[type[Broker]], scenario: str, *values: float | None) -> list[Measured]:
     """What was measured of each."""
-    return [measured(broker(), scenario, value) for broker, value in zip(brokers, values, strict=True)]
+    (chosen,) = choose([scenario])
+    rounds = [[] if value is None else [{chosen.headline: value}] for value in values]
+    return [measured(broker(), each, [scenario]) for broker, each in zip(brokers, rounds, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +179,7 @@ def test_a_run_with_the_relay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def test_headlines_name_what_was_measured_against_what() -> None:
-    brokers = (ArtemisPy(), CoilMq(), RabbitMq(), Artemis())
+    brokers = (ArtemisPy, CoilMq, RabbitMq, Artemis)
     values: dict[str, tuple[float | None, ...]] = {
         "1u": (425_577.0, 78_973.0, 41_325.0, 124_619.0),
         "3": (9_000.0, None, 7_000.0, 5_000.0),
@@ -191,10 +187,10 @@ def test_headlines_name_what_was_measured_against_what() -> None:
         "10": (150.0, 39.0, 1_472.0, 1_192.0),
         "7": (347.0, 1_070.0, 4_506.0, 3_937.0),
     }
-    found = [Measured(broker, "1 (compiled)") for broker in brokers]
+    found = [Measured(broker(), "1 (compiled)") for broker in brokers]
     for scenario, of_each in values.items():
-        for one, value in zip(found, of_each, strict=True):
-            one.outcomes |= measured(one.broker, scenario, value).outcomes
+        for one, same in zip(found, compare(brokers, scenario, *of_each), strict=True):
+            one.outcomes |= same.outcomes
     text = " ".join(Comparison(found, []).headlines().split())
     assert "no two headers alike: 425,577 (Apache Artemis 124,619);" in text
     assert "in blocks: 9,000 (RabbitMQ 7,000);" in text

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,10 +25,10 @@ from tests.unit.perf.compilers import needs_a_compiler
 SCENARIOS = list(dict.fromkeys(goal.scenario for goal in GOALS))
 
 
-def measured(broker: Broker, rounds: Iterable[dict[str, float]] = ()) -> Measured:
-    """The same values in every scenario."""
+def measured(broker: Broker, rounds: Iterable[dict[str, float]] = (), scenarios: Sequence[str] = SCENARIOS) -> Measured:
+    """The same values in each of these scenarios."""
     found = Measured(broker, "1")
-    for scenario in choose(SCENARIOS):
+    for scenario in choose(scenarios):
         outcome = found.outcomes[scenario.id] = new_outcome(scenario)
         outcome.rounds += [dict(values) for values in rounds]
     return found
