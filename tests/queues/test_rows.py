@@ -17,6 +17,9 @@ _AMPS_NUMBER = re.compile(r"_A_(\d+)(?=_)")
 _ARTEMIS_NUMBER = re.compile(r"_runtime_(\d+(?:_\d+)*)(?=_)")
 _TRANSCRIPTS = ROOT / "tests" / "wire" / "transcripts"
 _PAGE = ROOT / "tests" / "queues" / "rows.md"
+_LINES = [line.split("|")[1:-1] for line in _PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
+_EXPLAINED = {row.strip(): f"{what} {why}" for rows, what, why in _LINES[2:] for row in rows.split(",")}
+"""The rows of which rows.md says why they have no test, or not in all they say, with what it says."""
 
 
 @cache
@@ -27,12 +30,6 @@ def test_names() -> frozenset[str]:
 
 
 test_names.__test__ = False  # type: ignore[attr-defined]
-
-
-def explained() -> dict[str, str]:
-    """The rows of which rows.md says why they have no test, or not in all they say, with what it says."""
-    lines = [line.split("|")[1:-1] for line in _PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
-    return {row.strip(): f"{what} {why}" for rows, what, why in lines[2:] for row in rows.split(",")}
 
 
 def test_the_lists_are_complete() -> None:
@@ -62,7 +59,7 @@ def test_each_scenario_of_artemis_is_a_test() -> None:
 
 def test_each_subtlety_is_shown_by_a_test_or_explained() -> None:
     numbers = {f"3.{number}" for number in range(1, SUBTLETIES_COUNT + 1)}
-    named = {row for row in explained() if row.startswith("3.")}
+    named = {row for row in _EXPLAINED if row.startswith("3.")}
     assert set(SUBTLETIES) | named == numbers
     assert set(SUBTLETIES) & named == set()
     assert sorted(test for tests in SUBTLETIES.values() for test in tests if test not in test_names()) == []
@@ -77,5 +74,5 @@ def test_each_attribute_of_qpid_is_one_here_or_explained() -> None:
 
 def test_what_is_explained_is_a_row() -> None:
     known = {*QPID, *AMPS, *ARTEMIS, "2.1", "2.4", *(f"3.{number}" for number in range(1, SUBTLETIES_COUNT + 1))}
-    assert sorted(set(explained()) - known) == []
-    assert all(len(why.split()) > 5 for why in explained().values())
+    assert sorted(set(_EXPLAINED) - known) == []
+    assert all(len(why.split()) > 5 for why in _EXPLAINED.values())

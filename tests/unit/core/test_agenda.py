@@ -13,11 +13,14 @@ from artemis_py.errors import StorageError
 
 @dataclass(eq=False)
 class Steps(Task):
-    """So many steps of one unit each."""
+    """So many steps of one unit each, or an error instead."""
 
-    left: int
+    left: int = 1
+    error: Exception | None = None
 
     def work(self, budget: Budget, now_ms: int) -> bool:
+        if self.error is not None:
+            raise self.error
         while True:
             self.left -= 1
             budget.spend(1)
@@ -67,19 +70,9 @@ def test_with_a_budget_of_nothing_each_task_still_gets_on_in_its_turn() -> None:
     assert len(agenda) == 0
 
 
-@dataclass(eq=False)
-class Breaking(Task):
-    """Raises instead of working."""
-
-    error: Exception
-
-    def work(self, budget: Budget, now_ms: int) -> bool:
-        raise self.error
-
-
 def test_a_task_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
     agenda, other = Agenda(), Steps(5)
-    breaking = Breaking(ValueError("broken"))
+    breaking = Steps(error=ValueError("broken"))
     agenda.add(breaking)
     agenda.add(other)
     _run(agenda, 100)
@@ -89,6 +82,6 @@ def test_a_task_that_breaks_off_is_given_up_and_the_others_go_on() -> None:
 
 def test_a_disk_that_fails_in_a_task_is_nobodys_to_catch() -> None:
     agenda = Agenda()
-    agenda.add(Breaking(StorageError("no space")))
+    agenda.add(Steps(error=StorageError("no space")))
     with pytest.raises(StorageError):
         _run(agenda, 100)

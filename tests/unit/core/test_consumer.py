@@ -6,18 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artemis_py.core.consumer import Consumer
 from artemis_py.core.order.entry import Entry
 from artemis_py.message import Account, Message
 from artemis_py.pending_output import Part
 from artemis_py.selector import compile_selector
 from artemis_py.stomp.wire.writer import MessageWriter
 from tests.kit.core import NOW_MS, counting, entry_of, head_of, lone_consumer
-
-
-def has_room(consumer: Consumer) -> bool:
-    """May one more message go out?"""
-    return consumer.has_room
 
 
 def test_what_goes_up_to_a_message_gives_back_exactly_its_window() -> None:
@@ -41,7 +35,7 @@ def test_unlimited_window() -> None:
     """Any number of messages."""
     consumer = lone_consumer()
     for number in range(100):
-        assert has_room(consumer)
+        assert consumer.has_room
         consumer.take(entry_of(id=number))
     assert len(consumer.held) == len(consumer.outbox) == 100
 
@@ -50,11 +44,11 @@ def test_window_of_zero_is_one_message() -> None:
     """Exactly one that is not settled."""
     consumer = lone_consumer(window_bytes=0)
     consumer.take(entry_of(id=1))
-    assert not has_room(consumer)
+    assert not consumer.has_room
     consumer.let_go(1)
-    assert has_room(consumer)
+    assert consumer.has_room
     consumer.take(entry_of(id=2))
-    assert not has_room(consumer)
+    assert not consumer.has_room
 
 
 def test_window_in_bytes_is_overdrawn_by_one() -> None:
@@ -62,11 +56,11 @@ def test_window_in_bytes_is_overdrawn_by_one() -> None:
     size = entry_of(id=1).message.size_bytes
     consumer = lone_consumer(window_bytes=2 * size - 1)
     consumer.take(entry_of(id=1))
-    assert has_room(consumer)
+    assert consumer.has_room
     consumer.take(entry_of(id=2))
-    assert not has_room(consumer)
+    assert not consumer.has_room
     consumer.let_go(1)
-    assert has_room(consumer)
+    assert consumer.has_room
     assert list(consumer.held) == [2]
     assert consumer.credit_bytes == size - 1
 
@@ -75,7 +69,7 @@ def test_settling_on_send_needs_no_window() -> None:
     """ack:auto never stalls: nothing is held."""
     consumer = lone_consumer(settles=True)
     consumer.take(entry_of(id=1))
-    assert has_room(consumer)
+    assert consumer.has_room
     assert not consumer.held
 
 
@@ -84,7 +78,7 @@ def test_room_is_overdrawn_by_one() -> None:
     consumer = lone_consumer()
     consumer.room_bytes = 1
     consumer.take(entry_of(id=1))
-    assert not has_room(consumer)
+    assert not consumer.has_room
     assert consumer.credit_bytes > 0
 
 

@@ -43,8 +43,7 @@ def use_once(broker: Broker, name: str = "auto") -> None:
     queue = broker.queues[name]
     consumer = consumer_on(broker, queue)
     turn(broker)
-    for message_id in list(consumer.held):
-        queue.acknowledge(consumer, [consumer.let_go(message_id)])
+    queue.acknowledge(consumer, consumer.let_go_all())
     broker.detach(queue, consumer, failed=False, now_ms=NOW_MS)
 
 

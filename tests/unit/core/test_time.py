@@ -71,14 +71,9 @@ def test_collision_avoidance_keeps_the_cap() -> None:
 # ---- gates ---------------------------------------------------------------------------------------
 
 
-def is_open(gate: Gate) -> bool:
-    """May anything pass?"""
-    return gate.is_open
-
-
 def test_gate_without_conditions_is_open() -> None:
     """Nothing to wait for."""
-    assert is_open(Gate())
+    assert Gate().is_open
 
 
 def test_gate_opens_after_the_delay() -> None:
@@ -89,7 +84,7 @@ def test_gate_opens_after_the_delay() -> None:
     assert gate.opens_at_ms == 3000
     assert not gate.tick(2999)
     assert gate.tick(3000)
-    assert is_open(gate)
+    assert gate.is_open
     assert not gate.tick(3001)
 
 
@@ -117,6 +112,6 @@ def test_delay_alone_has_no_effect() -> None:
     """Without consumers-before-dispatch there is nothing to wait for."""
     gate = Gate(consumers_min=0, delay_ms=1000)
     gate.consumer_joined(1, 0)
-    assert is_open(gate)
+    assert gate.is_open
     gate.consumer_left(0)
-    assert is_open(gate)
+    assert gate.is_open
