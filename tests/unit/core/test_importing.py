@@ -6,11 +6,10 @@ from unittest.mock import patch
 
 import pytest
 
-from artemis_py.config.settings import QueueConfig
 from artemis_py.core.operations.import_messages import Import, QueueResult, Shares
 from artemis_py.core.queue.arrivals import Arrivals
 from artemis_py.core.queue_reference import AutoDelete
-from tests.kit.core import head_of
+from tests.kit.core import head_of, queue_config
 from tests.kit.paged_bench import PagedBench
 
 pytestmark = pytest.mark.interpreted  # a method of a compiled class cannot be replaced
@@ -20,17 +19,12 @@ def _message(*queues: str, number: int = 1, **due_ms: int) -> Import:
     return Import(f"x-{number}", head_of("q", persistent=True), b"body", 77, 0, queues, due_ms)
 
 
-def _add_queue(bench: PagedBench, name: str) -> None:
-    """Another queue on the address q."""
-    queue = QueueConfig(name=name, address="q", routing_type="ANYCAST")
-    bench.broker.queue_changes.create(queue, AutoDelete(), creates_address=False, auto_created=False)
-
-
 def test_a_message_for_more_queues_than_the_turn_has_units_for_is_there_at_once() -> None:
     bench = PagedBench(-1)
     names = ["q", *(f"q{number}" for number in range(100))]
     for name in names[1:]:
-        _add_queue(bench, name)
+        queue = queue_config(name, "q", "ANYCAST")
+        bench.broker.queue_changes.create(queue, AutoDelete(), creates_address=False, auto_created=False)
     bench.broker.begin_turn(1, bench.now_ms)
     bench.broker.budget.spend(100_000)
     shares = Shares()
@@ -54,7 +48,8 @@ def test_what_broke_off_can_come_again() -> None:
 
 def test_queues_that_wait_for_other_times_have_messages_of_their_own() -> None:
     bench = PagedBench(-1)
-    _add_queue(bench, "then")
+    queue = queue_config("then", "q", "ANYCAST")
+    bench.broker.queue_changes.create(queue, AutoDelete(), creates_address=False, auto_created=False)
     shares = Shares()
     bench.broker.importing.put(_message("q", "then", "q", "none", then=bench.now_ms + 5000), shares, bench.now_ms)
     assert {name: share.placed for name, share in shares.items()} == {"q": 1, "then": 1, "none": 0}
