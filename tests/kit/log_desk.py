@@ -12,7 +12,9 @@ from tests.kit.journal_with_cursors import JournalWithCursors
 
 
 class Desk(JournalWithCursors):
-    """A journal with a view of its log; one message stays, so that nothing is retained unless the test moves it."""
+    """A journal with a view of its log; one message stays, so that nothing leaves it unless the test moves it, and no
+    more than ``bytes_max`` is retained.
+    """
 
     def __init__(self, folder: Path, bytes_max: int | None = None) -> None:
         super().__init__(folder, bytes_max=bytes_max)
