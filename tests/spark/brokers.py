@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 
-from tests.kit.client import StompSocket, connected
+from tests.kit.client import connected
 from tests.kit.frames import ServerFrame
-from tests.kit.process import SWEPT, BrokerProcess, configuration, running
+from tests.kit.process import BrokerProcess, storing
 from tests.spark.live import live_broker
 
 SETTINGS = """\
@@ -26,11 +24,8 @@ SETTINGS = """\
 """
 
 
-def journalled_broker(folder: Path, more: str = "") -> AbstractContextManager[BrokerProcess]:
-    """A broker with a journal, from its readiness to its end; ``more`` is XML for ``core``."""
-    return running(configuration(folder=folder, core=SWEPT + more, settings=SETTINGS), folder)
-
-
+journalled_broker = partial(storing, settings=SETTINGS)
+"""A broker with a journal, from its readiness to its end."""
 crashing_broker = partial(live_broker, limits=None, settings=SETTINGS, addresses="")
 """A broker with a journal that is killed and started again, each time on the same port."""
 
@@ -49,14 +44,10 @@ def drained(broker: BrokerProcess, queue: str, count: int, **login: str) -> list
     """Takes exactly this many messages from the queue, and sees that no more is there."""
     broker.await_count(queue, count)
     with connected(broker.port, **login) as client:
-        return taken(client, queue, count)
-
-
-def taken(client: StompSocket, queue: str, count: int) -> list[ServerFrame]:
-    """Takes this many messages from the queue."""
-    client.subscribe(queue, ack="auto", subscription_type="ANYCAST")
-    messages = [client.message() for _ in range(count)]
-    client.nothing_waits()
+        client.subscribe(queue, ack="auto", subscription_type="ANYCAST")
+        messages = [client.message() for _ in range(count)]
+        client.nothing_waits()
+        client.ask("UNSUBSCRIBE", {"id": "1"})
     return messages
 
 

@@ -140,9 +140,17 @@ def world(request: pytest.FixtureRequest) -> SimulatedTraffic:
 @pytest.fixture(scope="module")
 def source(spark: SparkSession, world: SimulatedTraffic) -> Frames:
     """The tables of that world."""
+    import pyarrow as pa
+
+    from artemis_py.spark.tables.schema import TABLES, arrow_schema, spark_schema
     from tests.spark.traffic_tables import Frames
 
-    return Frames(world.tables(spark))
+    tables = {}
+    for name, rows in (("messages", world.message_rows), ("events", world.event_rows)):
+        columns = list(TABLES[name])
+        values = pa.Table.from_pylist(rows, arrow_schema(name, columns))
+        tables[name] = spark.createDataFrame(values, spark_schema(name, columns)).cache()
+    return Frames(tables)
 
 
 @pytest.fixture(params=["journal", "url"])
@@ -185,8 +193,12 @@ def sink_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProc
 
 @pytest.fixture
 def broker(shared: LiveBroker) -> LiveBroker:
-    """The module's ``shared`` broker, with empty queues."""
-    from tests.spark.queue_jobs import empty
-
-    empty(shared)
+    """The module's ``shared`` broker; what other tests left on its queues is gone."""
+    with shared.client() as client:
+        for number, queue in enumerate(("jobs", "paged")):
+            client.subscribe(f"::{queue}", str(number), ack="auto")
+            shared.process.await_count(queue, 0)
+        for queue in ("lent", "leased", "strict", "narrow", "urgent", "reports", "mine"):
+            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
+            shared.process.await_count(queue, 0)
     return shared

@@ -5,6 +5,7 @@ moments, or disturbed in another way.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -45,8 +46,10 @@ EVENTS: Final = {"table": "events", "columns": "event,messageId", "subscribe": "
 """Of a log: those of the messages of the ledger."""
 
 
-def children(pid: int) -> dict[int, str]:
-    """Every process below this one, with its command line."""
+def below(pid: int, word: str) -> list[int]:
+    """The processes below this one with a word in their command line. What a JVM forks has the same for a moment, and
+    comes behind it.
+    """
     parents: dict[int, int] = {}
     lines: dict[int, str] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -54,27 +57,21 @@ def children(pid: int) -> dict[int, str]:
             line = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             parents[int(path.name)] = int((path / "stat").read_text("utf-8").rpartition(")")[2].split()[1])
             lines[int(path.name)] = line
-    found: dict[int, str] = {}
+    found: list[int] = []
     waiting = [pid]
     while waiting:
         above = waiting.pop()
-        below = [one for one, parent in parents.items() if parent == above]
-        waiting += below
-        found |= {one: lines[one] for one in below}
-    return found
-
-
-def below(pid: int, word: str) -> list[int]:
-    """The processes below this one with a word in their command line. What a JVM forks has the same for a moment, and
-    comes behind it.
-    """
-    return [one for one, line in children(pid).items() if word in line]
+        own = [one for one, parent in parents.items() if parent == above]
+        waiting += own
+        found += own
+    return [one for one in found if word in lines[one]]
 
 
 @contextmanager
-def started(module: str, *arguments: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """An application in a process of its own; it and all that it starts are gone in the end."""
-    process = start_module(module, *arguments, log=log)
+def driver(name: str, folder: Path, options: Mapping[str, object]) -> Iterator[subprocess.Popen[bytes]]:
+    """A query of ``tests.spark.drivers`` in a Spark of its own; it and all that it starts are gone in the end."""
+    texts = json.dumps({option: str(value) for option, value in options.items()})
+    process = start_module("tests.spark.drivers", name, str(folder), texts, log=folder / "driver.log")
     try:
         yield process
     finally:
@@ -122,9 +119,8 @@ class Application:
         """SIGKILL to the ``jvm`` alone, or to a ``worker``: one Python that plans or reads. To all of it, if there is
         none. A worker is missed by nobody but the JVM.
         """
-        jvm = below(self.process.pid, JAVA)[:1]
-        pythons = [one for one, line in children(self.process.pid).items() if "pyspark" in line and JAVA not in line]
-        found = {"jvm": jvm, "worker": pythons}.get(kind)
+        pythons, jvms = below(self.process.pid, "pyspark"), below(self.process.pid, JAVA)
+        found = {"jvm": jvms[:1], "worker": [one for one in pythons if one not in jvms]}.get(kind)
         if found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(random.choice(found), signal.SIGKILL)

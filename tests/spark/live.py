@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.kit.client import StompSocket, connected, frame
+from tests.kit.client import StompSocket, connected
 from tests.kit.ports import free_ports
 from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
@@ -87,10 +87,11 @@ class LiveBroker:
         return connected(self.process.port, login="ann", passcode="x")
 
     def send(self, first: int, count: int, address: str = "orders", size_bytes: int = 0) -> list[str]:
-        """So many messages of ann; returns their bodies (``send_many``)."""
+        """So many messages of ann, numbers that are filled up with spaces; returns these numbers."""
+        bodies = [str(number) for number in range(first, first + count)]
         with self.client() as client:
-            send_many(client, address, first, count, size_bytes)
-        return [str(number) for number in range(first, first + count)]
+            client.publish(f"/queue/{address}", [body.ljust(size_bytes) for body in bodies])
+        return bodies
 
     def start_again(self, name: str | None = None) -> None:
         """From what is on the disk, under another name if one is given; SIGKILL ends the life before."""
@@ -123,11 +124,3 @@ def live_broker(folder: Path, **options: Any) -> Iterator[LiveBroker]:
         yield live
     finally:
         live.process.kill()
-
-
-def send_many(client: StompSocket, address: str, first: int, count: int, size_bytes: int = 0) -> None:
-    """Messages with numbers as bodies, filled up with spaces; they are confirmed."""
-    bodies = [b"%d" % number for number in range(first, first + count)]
-    headers = {"destination": f"/queue/{address}", "persistent": "true"}
-    client.raw(b"".join(frame("SEND", headers, body.ljust(size_bytes)) for body in bodies[:-1]))
-    client.ask("SEND", headers, bodies[-1].ljust(size_bytes))

@@ -12,11 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.spark.live import LiveBroker, send_many
+from artemis_py.spark.jobs.archive import LogFeed
+from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import opened
+from tests.spark.live import LiveBroker
 
 KINDS: Final = ("journal", "url")
 _SENT_AT_ONCE: Final = 10
 """So few that the broker may close a segment behind them."""
+
+
+def feed(source: dict[str, str], step_bytes: int = 1) -> LogFeed:
+    """Of the one log there, as the archive's job makes it; by default with a step for each segment."""
+    [(_, log)] = opened(read_options(source)).values()
+    return LogFeed(log, source, "archive", step_bytes=step_bytes)
 
 
 @dataclass
@@ -62,12 +71,11 @@ class Logs:
         """Publish. Without a message for the queue there is one for another: until something is confirmed, a broker
         that is killed has no log.
         """
-        with self.running(folder, name) as live, live.client() as client:
+        with self.running(folder, name) as live:
             for begin in range(first, first + count, _SENT_AT_ONCE):
-                many = min(_SENT_AT_ONCE, first + count - begin)
-                send_many(client, "orders", begin, many, self.body_bytes)
+                live.send(begin, min(_SENT_AT_ONCE, first + count - begin), size_bytes=self.body_bytes)
             if not count:
-                send_many(client, "others", 0, 1)
+                live.send(0, 1, "others")
 
     def exchange(self, backup: Path | None = None) -> None:
         """Another log comes to the place: a new one, which is empty, or an older copy with all files, the id too."""

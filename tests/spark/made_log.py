@@ -90,8 +90,8 @@ class MadeLog:
 
 
 def survey(folder: Path) -> None:
-    """Put beside each segment what the broker puts there when it closes one."""
-    for path in sorted(folder.glob("artemis-journal-*.log")):
+    """Put beside each segment, also in folders below, what the broker puts there when it closes one."""
+    for path in sorted(folder.rglob("artemis-journal-*.log")):
         found = Survey(path.read_bytes(), index_beside(path)["bytes"])
         while found.step(100):
             pass

@@ -74,17 +74,6 @@ def attempts(broker: LiveBroker, queue: str) -> Counter[str]:
     return Counter(row["reason"] for row in rows if (row["event"], row["queue"]) == ("attempted", queue))
 
 
-def empty(broker: LiveBroker) -> None:
-    """Remove what other tests left."""
-    with broker.client() as client:
-        for number, queue in enumerate(("jobs", "paged")):
-            client.subscribe(f"::{queue}", str(number), ack="auto")
-            broker.process.await_count(queue, 0)
-        for queue in ("lent", "leased", "strict", "narrow", "urgent", "reports", "mine"):
-            client.ask("ACK", {"destination": f"::{queue}", "filter": "TRUE"})
-            broker.process.await_count(queue, 0)
-
-
 def taken(client: StompSocket, queue: str, number: int, *, acks: bool = True, **headers: str) -> list[ServerFrame]:
     """An ordinary consumer takes so many messages."""
     client.subscribe(f"::{queue}", ack="client-individual", **{"max-backlog": str(number), **headers})
@@ -102,22 +91,13 @@ class Checkpoint:
     done: int = 0
 
 
+@dataclass
 class Query:
-    """Calls a reader in the order in which Spark does. ``proxied``: its STOMP connection can be cut, also for good."""
+    """Calls a reader in the order in which Spark does. Its STOMP connection can be cut if it goes by the proxy."""
 
-    def __init__(
-        self,
-        broker: LiveBroker,
-        queue: str = "jobs",
-        checkpoint: Checkpoint | None = None,
-        *,
-        proxied: bool = False,
-        **options: object,
-    ) -> None:
-        self.checkpoint = checkpoint or Checkpoint()
-        self.proxy = Proxy(broker.process.port)
-        given = source(broker, queue, self.proxy.port if proxied else None, **options)
-        self.reader = QueueStreamReader(read_options(given, streaming=True))
+    reader: QueueStreamReader
+    checkpoint: Checkpoint
+    proxy: Proxy
 
     @cached_property
     def _initial(self) -> dict[str, Any]:
@@ -170,11 +150,17 @@ class Query:
 
 @contextmanager
 def query(
-    broker: LiveBroker, queue: str = "jobs", checkpoint: Checkpoint | None = None, **options: Any
+    broker: LiveBroker,
+    queue: str = "jobs",
+    checkpoint: Checkpoint | None = None,
+    *,
+    proxied: bool = False,
+    **options: object,
 ) -> Iterator[Query]:
-    """A query that is stopped in the end."""
-    found = Query(broker, queue, checkpoint, **options)
-    with closing(found.proxy):
+    """A query that is stopped in the end. ``proxied``: its STOMP connection can be cut, also for good."""
+    with closing(Proxy(broker.process.port)) as proxy:
+        given = source(broker, queue, proxy.port if proxied else None, **options)
+        found = Query(QueueStreamReader(read_options(given, streaming=True)), checkpoint or Checkpoint(), proxy)
         try:
             yield found
         finally:

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
+from artemis_py.spark.jobs.archive_reader import ArchiveReader
+from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.batch import reader as reader_of
 from artemis_py.spark.read.options import read_options
+from artemis_py.spark.read.plan import Share
 from artemis_py.spark.stream.reader import LogStreamReader
 
 Row = dict[str, Any]
@@ -29,8 +32,22 @@ def rows_read(given: Mapping[str, str], *, streaming: bool = False) -> list[Row]
     if streaming:
         query = Query(**given)
         return rows_of(query.reader, query.plan(ReadAllAvailable())[1])
-    reader = reader_of(read_options(given))
+    options = read_options(given)
+    reader = reader_of(options) if options.archive is None else ArchiveReader(options)
     return rows_of(reader, reader.partitions())
+
+
+def pushed(folder: Path, *filters: Filter, **options: str) -> RowReader:
+    """A reader of the log of a broker ``b`` to which Spark has pushed conditions down."""
+    reader = RowReader(read_options({"journal": str(folder), "broker": "b", **options}))
+    assert list(reader.pushFilters(list(filters))) == list(filters)
+    return reader
+
+
+def segments(folder: Path, *filters: Filter, **options: str) -> list[int]:
+    """Which of its segments are read at all."""
+    planned = pushed(folder, *filters, **options).partitions()
+    return [one.segment for share in planned if isinstance(share, Share) for one in share.ranges]
 
 
 def rows_in(folder: Path, table: str = "messages", **options: str) -> list[Row]:

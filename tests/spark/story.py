@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.kit.client import StompSocket, connected
 from tests.kit.frames import ServerFrame
-from tests.kit.process import SWEPT, BrokerProcess, configuration, retained, running
+from tests.kit.process import DAYS, SWEPT, BrokerProcess, storing
 
 RING = 5
 SETTINGS = f"""\
@@ -62,10 +62,9 @@ class Story:
 @contextmanager
 def told(folder: Path) -> Iterator[Story]:
     """The broker, which keeps all of its log, after all of its traffic."""
-    core = f"""{SWEPT}{retained(folder)}<journal-file-size>64K</journal-file-size>
+    core = f"""{SWEPT}<journal-file-size>64K</journal-file-size>
     <message-expiry-scan-period>20</message-expiry-scan-period>"""
-    text = configuration(folder=folder, core=core, settings=SETTINGS, addresses=ADDRESSES)
-    with running(text, folder) as broker:
+    with storing(folder, core=core, settings=SETTINGS, addresses=ADDRESSES, kept=DAYS) as broker:
         ledger = Ledger()
         with (
             connected(broker.port, login="anna") as anna,

@@ -20,7 +20,7 @@ from artemis_py.spark.stream.reader import LAG, bytes_behind
 from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.files import flip
 from tests.kit.set_clock import SettableClock
-from tests.spark.live import live_broker, send_many
+from tests.spark.live import live_broker
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog
 from tests.spark.readers import Query, rows_read
 
@@ -71,7 +71,7 @@ def test_messages_to_others_are_no_batch(
 def test_what_happens_to_messages_is_no_batch_of_messages(tmp_path: Path) -> None:
     with live_broker(tmp_path / "broker") as broker, broker.client() as client:
         query = Query(url=broker.url)
-        send_many(client, "orders", 0, 3)
+        client.publish("/queue/orders", range(3))
         assert query.trigger() == [0, 1, 2]
         client.subscribe("/queue/orders", ack="client-individual")
         for _ in range(3):

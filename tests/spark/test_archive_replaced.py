@@ -10,9 +10,7 @@ import pytest
 
 from artemis_py.errors import PipelineError
 from artemis_py.spark.jobs.archive import LogFeed, archive
-from artemis_py.spark.read.options import read_options
-from artemis_py.spark.read.plan import opened
-from tests.spark.logs import KINDS, Logs
+from tests.spark.logs import KINDS, Logs, feed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +24,6 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Logs:
     found = Logs(tmp_path / "brokers", request.param, body_bytes=8000)
     found.send(0, 40)
     return found
-
-
-def feed(source: dict[str, str], step_bytes: int = 1) -> LogFeed:
-    """As the job makes it."""
-    [(_, log)] = opened(read_options(source)).values()
-    return LogFeed(log, source, "archive", step_bytes=step_bytes)
 
 
 def archived(spark: SparkSession, directory: Path) -> list[int]:

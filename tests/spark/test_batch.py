@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
@@ -20,7 +20,7 @@ from artemis_py.spark.source import ArtemisDataSource
 from artemis_py.storage.format import codec, records
 from tests.kit.files import flip
 from tests.spark.made_log import HOUR_MS, START_MS, MadeLog, day_of_segments
-from tests.spark.readers import rows_in, rows_of, rows_read
+from tests.spark.readers import pushed, rows_in, rows_of, rows_read, segments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,17 +36,6 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def load(spark: SparkSession, folder: Path, **options: object) -> DataFrame:
     return spark.read.format("artemis").options(**{k: str(v) for k, v in options.items()}).load(str(folder))
-
-
-def shares(folder: Path, *filters: Any, **options: str) -> list[Share]:
-    reader = RowReader(read_options({"journal": str(folder), **options}))
-    assert list(reader.pushFilters(list(filters))) == list(filters)
-    return [share for share in reader.partitions() if isinstance(share, Share)]
-
-
-def segments(folder: Path, *filters: Any, **options: str) -> list[int]:
-    """Which segments are read at all."""
-    return [one.segment for share in shares(folder, *filters, **options) for one in share.ranges]
 
 
 HOURS = [f"timestamp_millis({START_MS + number * HOUR_MS})" for number in range(24)]
@@ -193,12 +182,12 @@ def test_large_segments_are_shared_out(tmp_path: Path, monkeypatch: pytest.Monke
     for step in range(40):
         log.publish(START_MS + step, 10)
     log.close()
-    found = shares(tmp_path, partitionBytes="10000")
+    found = pushed(tmp_path, partitionBytes="10000").partitions()
     assert len(found) > 3
     reader = RowReader(read_options({"journal": str(tmp_path), "columns": "messageId"}))
     assert [row["messageId"] for row in rows_of(reader, found)] == list(range(1, 401))
-    middle = shares(tmp_path, broker="b", startingOffsets='{"b": 200}', endingOffsets='{"b": 220}')
-    assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000
+    middle = pushed(tmp_path, startingOffsets='{"b": 200}', endingOffsets='{"b": 220}').partitions()
+    assert sum(one.end - one.begin for share in middle for one in share.ranges) < 6000  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40, 401])
@@ -214,7 +203,7 @@ def test_at_least_so_many_tasks(tmp_path: Path, count: int) -> None:
     assert [number for rows in found for number in rows] == list(range(1, 401))
     assert max(map(len, found)) <= 412 / count * 1.25 + 1  # each segment has three more records
     if count == 2:
-        assert [len(share.ranges) for share in shares(tmp_path, minPartitions="2")] == [2, 2]
+        assert [len(share.ranges) for share in reader.partitions()] == [2, 2]  # type: ignore[attr-defined]
 
 
 def test_tasks_for_what_is_wanted_of_several_brokers(tmp_path: Path) -> None:
@@ -312,7 +301,7 @@ def test_another_format_version_is_refused(tmp_path: Path) -> None:
     path.write_bytes(data)
     path.with_suffix(".index").unlink()
     with pytest.raises(PipelineError, match="format version 9; this program reads version 1"):
-        shares(tmp_path)
+        pushed(tmp_path).partitions()
 
 
 # ---- directories ---------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ import artemis_py.spark
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, eventually
 from tests.spark.brokers import bodies, drained, url_of
-from tests.spark.live import send_many
 from tests.spark.streams import Streams, await_progress
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Reader:
 
     def send(self, address: str, first: int, count: int) -> None:
         with connected(self.broker.port, **ADMIN) as client:
-            send_many(client, address, first, count)
+            client.publish(f"/queue/{address}", range(first, first + count))
 
 
 @pytest.fixture(scope="module")

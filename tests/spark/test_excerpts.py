@@ -19,10 +19,7 @@ from artemis_py.spark.decode.record_walk import Piece, walk
 from artemis_py.spark.log.directory import DirectoryLog
 from artemis_py.spark.log.log import Segment
 from artemis_py.spark.read import batch, pieces
-from artemis_py.spark.read.batch import RowReader
-from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.pieces import excerpt_of
-from artemis_py.spark.read.plan import Share
 from artemis_py.spark.tables.reading import Wanted
 from artemis_py.storage.format.address_index import decode_table, places_name
 from artemis_py.storage.format.records import CodecError
@@ -34,20 +31,12 @@ from artemis_py.storage.retention.survey import spans
 from tests.kit.files import flip
 from tests.kit.journal_story import Story
 from tests.spark.made_log import START_MS, MadeLog, survey
-from tests.spark.readers import Row, rows_of
+from tests.spark.readers import Row, pushed, rows_of, segments
 
 
-def reader_of(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> RowReader:
-    """A reader with what Spark pushed down."""
-    given = {"journal": str(folder), "table": table, "broker": "b", **options}
-    reader = RowReader(read_options(given))
-    assert list(reader.pushFilters(list(filters))) == list(filters)
-    return reader
-
-
-def rows(folder: Path, *filters: Filter, table: str = "messages", **options: str) -> list[Row]:
+def rows(folder: Path, *filters: Filter, **options: str) -> list[Row]:
     """What a task gives to Spark, after Spark's own look at the conditions."""
-    reader = reader_of(folder, *filters, table=table, **options)
+    reader = pushed(folder, *filters, **options)
     found = rows_of(reader, reader.partitions())
     return [row for row in found if all(holds(one, row) for one in filters)]
 
@@ -108,8 +97,7 @@ def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pyte
     events = rows(busy, table="events")
     wanted = [[row for row in everything if all(holds(one, row) for one in filters)] for filters in FILTERS]
     assert [rows(busy, *filters) for filters in FILTERS] == wanted
-    for folder in (busy / "journal", busy / "retained"):
-        survey(folder)
+    survey(busy)
     assert rows(busy) == everything
     made = 0
     true_excerpt = excerpt_of
@@ -136,8 +124,7 @@ def test_what_is_beside_segments_changes_no_answer(busy: Path, monkeypatch: pyte
 
 
 def test_a_survey_says_what_is_in_the_segment(busy: Path) -> None:
-    for folder in (busy / "journal", busy / "retained"):
-        survey(folder)
+    survey(busy)
     files = log_files([busy / "journal", busy / "retained"])
     assert len(files) > 10
     for file in files:
@@ -218,11 +205,9 @@ def test_a_message_is_looked_for_where_it_can_be(tmp_path: Path) -> None:
     log.close()
     survey(tmp_path)
     for table in ("messages", "events"):
-        for asked, segments in ((EqualTo(("messageId",), 725), [15]), (In(("messageId",), (1, 2000)), [1, 40])):
-            planned = reader_of(tmp_path, asked, table=table).partitions()
-            found = [one.segment for share in planned if isinstance(share, Share) for one in share.ranges]
-            assert found == segments
-        assert reader_of(tmp_path, EqualTo(("messageId",), 2001), table=table).partitions() == []
+        for asked, wanted in ((EqualTo(("messageId",), 725), [15]), (In(("messageId",), (1, 2000)), [1, 40])):
+            assert segments(tmp_path, asked, table=table) == wanted
+        assert pushed(tmp_path, EqualTo(("messageId",), 2001), table=table).partitions() == []
 
 
 def test_any_byte_beside_a_segment_that_is_wrong_changes_no_answer(tmp_path: Path, rng: random.Random) -> None:

@@ -23,10 +23,10 @@ from artemis_py.spark.jobs.archived import ArchiveTables
 from artemis_py.spark.jobs.delta import DeltaPlace
 from artemis_py.spark.jobs.source import JobError, Span
 from artemis_py.spark.read.options import read_options
-from artemis_py.spark.read.plan import opened
 from artemis_py.spark.tables.schema import TABLES
 from artemis_py.storage.format import codec, records
 from tests.spark import readers
+from tests.spark.logs import feed
 from tests.spark.made_log import MadeLog
 from tests.spark.readers import Row
 from tests.spark.traffic_tables import rows_of
@@ -47,19 +47,6 @@ def moment_ms(moment: datetime) -> int:
 def log_rows(log: MadeLog, table: str = "messages", **options: str) -> list[Row]:
     """The rows of the log as its readers find them."""
     return readers.rows_read({"journal": f"{BROKER}={log.folder}", "table": table, **options})
-
-
-def archive_rows(directory: Path, **options: str) -> list[Row]:
-    """As tasks read them."""
-    reader = ArchiveReader(read_options({"archive": str(directory), **options}))
-    return readers.rows_of(reader, reader.partitions())
-
-
-def feed(log: MadeLog) -> LogFeed:
-    """A step for each segment."""
-    source = {"journal": f"{BROKER}={log.folder}"}
-    [(_, found)] = opened(read_options(source)).values()
-    return LogFeed(found, source, "archive", step_bytes=1)
 
 
 def more(log: MadeLog, begin_ms: int) -> None:
@@ -85,7 +72,8 @@ def archived(
     directory, log = tmp_path_factory.mktemp("archive"), MadeLog(tmp_path_factory.mktemp("log"))
     for begin_ms in (MIDNIGHT_MS - 80_000, MIDNIGHT_MS - 40_000):
         more(log, begin_ms)
-    step, _ = feed(log).step_ends(0)
+    source = {"journal": f"{BROKER}={log.folder}"}
+    step, _ = feed(source).step_ends(0)
     true_frame = LogFeed.frame
 
     def fail_later(*given: Any) -> Any:
@@ -95,11 +83,11 @@ def archived(
 
     with patch.object(LogFeed, "confirm", autospec=True) as confirm:
         with patch.object(LogFeed, "frame", fail_later), pytest.raises(JobError, match="the broker is gone"):
-            archive(spark, [feed(log)], directory, layout=request.param)
+            archive(spark, [feed(source)], directory, layout=request.param)
         assert [call.args[1] for call in confirm.call_args_list] == [0, step]
-        archive(spark, [feed(log)], directory)
+        archive(spark, [feed(source)], directory)
         more(log, MIDNIGHT_MS)
-        result = archive(spark, [feed(log)], directory, upkeep=Upkeep(lambda: MIDNIGHT_MS))
+        result = archive(spark, [feed(source)], directory, upkeep=Upkeep(lambda: MIDNIGHT_MS))
         confirmed = [call.args[1] for call in confirm.call_args_list]
     assert confirmed == sorted(confirmed)
     assert confirmed[-1] == log.lsn - 1 == rows_of(result.table("brokers"))[0]["to"]
@@ -151,7 +139,7 @@ def test_dates_are_those_of_utc_in_every_session(spark: SparkSession, tmp_path: 
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
     try:
-        archive(spark, [feed(log)], tmp_path, tables=["events"])
+        archive(spark, [feed({"journal": f"{BROKER}={log.folder}"})], tmp_path, tables=["events"])
         assert spark.conf.get("spark.sql.session.timeZone") == "Pacific/Auckland"
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(before))
@@ -172,7 +160,7 @@ def test_other_tools_read_it(archived: tuple[Path, MadeLog]) -> None:
 def test_nothing_new_changes_nothing(spark: SparkSession, archived: tuple[Path, MadeLog]) -> None:
     directory, log = archived
     files = sorted(directory.rglob("*.parquet"))
-    result = archive(spark, [feed(log)], directory)  # in the format that is there
+    result = archive(spark, [feed({"journal": f"{BROKER}={log.folder}"})], directory)  # in the format that is there
     assert rows_of(result.table("brokers"))[0]["steps"] == 0
     assert sorted(directory.rglob("*.parquet")) == files
 
@@ -233,9 +221,8 @@ def test_the_archive_by_the_options_of_the_log(spark: SparkSession, archived: tu
     counts = []
     for options in cases:
         wanted = log_rows(log, table, **options)
-        assert Counter(map(repr, archive_rows(directory, table=table, **options))) == Counter(map(repr, wanted)), (
-            options
-        )
+        found = readers.rows_read({"archive": str(directory), "table": table, **options})
+        assert Counter(map(repr, found)) == Counter(map(repr, wanted)), options
         counts.append(len(wanted))
     assert counts[0] > max(counts[1:]) > min(counts) > 0
 
@@ -243,11 +230,11 @@ def test_the_archive_by_the_options_of_the_log(spark: SparkSession, archived: tu
 @pytest.mark.parametrize("table", ["messages", "events", "addresses"])
 def test_times_behind_the_year_9999(archived: tuple[Path, MadeLog], table: str) -> None:
     """Such an end leaves nothing out, and such a start everything."""
-
-    rows = partial(archive_rows, archived[0], table=table)
-    assert len(rows(endingTimestamp=str(FAR_MS))) == len(rows()) > 0
+    given = {"archive": str(archived[0]), "table": table}
+    rows = readers.rows_read({**given, "endingTimestamp": str(FAR_MS)})
+    assert len(rows) == len(readers.rows_read(given)) > 0
     if table != "addresses":  # the log's cannot have a start
-        assert rows(startingTimestamp=str(FAR_MS)) == []
+        assert readers.rows_read({**given, "startingTimestamp": str(FAR_MS)}) == []
 
 
 @pytest.mark.parametrize(("option", "column"), [("endingTimestamp", "publishedAt"), ("endingOffsets", "offset")])

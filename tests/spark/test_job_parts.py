@@ -7,13 +7,12 @@ import io
 import json
 import logging
 import signal
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 from py4j.protocol import Py4JError
@@ -228,13 +227,6 @@ def test_why_spark_did_not_start(tmp_path: Path) -> None:
     assert complaint_of(None, ValueError()) == f"ValueError{end}"
 
 
-class Terminal(io.StringIO):
-    """Says that it is one."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_ctrl_c_counts_when_spark_has_started() -> None:
     """Else a Java stays that nobody knows."""
     before = signal.getsignal(signal.SIGINT)
@@ -277,7 +269,7 @@ def test_progress_is_for_terminals_and_leaves_nothing() -> None:
     with Progress(pipe) as progress:
         progress.say("x")
     assert pipe.getvalue() == ""
-    terminal = Terminal()
+    terminal = Mock(wraps=io.StringIO(), **{"isatty.return_value": True})
     with Progress(terminal):
         pass
     assert terminal.getvalue().endswith("\r\x1b[K")
@@ -302,8 +294,8 @@ def test_a_job_steps_back_for_somebody_who_waits(
     args = parser.parse_args(["losses", "--archive", "/nowhere", *arguments])
     session = MagicMock()
     monkeypatch.setattr(command, "quiet_session", session)
-    monkeypatch.setattr(sys, "stdout", Terminal() if is_terminal else io.StringIO())
-    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    terminal = Mock(wraps=io.StringIO(), **{"isatty.return_value": True})
     with ExitStack() as stack, pytest.raises(JobError, match="has no table"):
         _result(args, ArchiveTables(Path("/nowhere")), stack, stack.enter_context(Progress(terminal)))
     assert session.call_args.kwargs == {"steps_back": steps_back, "is_verbose": False}

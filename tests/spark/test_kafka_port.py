@@ -6,14 +6,15 @@ import ast
 import json
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kit.client import connected
-from tests.kit.process import BrokerProcess, for_the_module, retained
-from tests.spark.brokers import journalled_broker, taken
+from tests.kit.process import DAYS, BrokerProcess, for_the_module
+from tests.spark.brokers import drained, journalled_broker
 from tests.spark.streams import Streams
 from tests.spark.test_documented import Reader, blocks
 
@@ -24,7 +25,7 @@ LINES = [line or " " for line in SHOWN.splitlines()]
 """Of the job, each with its mark before it."""
 
 
-broker = for_the_module(lambda folder: journalled_broker(folder, more=retained(folder)))
+broker = for_the_module(partial(journalled_broker, kept=DAYS))
 
 
 def sell(broker: BrokerProcess, *sales: tuple[str, int, str]) -> None:
@@ -47,10 +48,7 @@ def table(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
 
 def told(broker: BrokerProcess, count: int) -> list[tuple[str, str, int]]:
     """So many changes, and no more, from the queue: group, minute and cents."""
-    broker.await_count("revenue", count)
-    with connected(broker.port) as client:
-        messages = taken(client, "/queue/revenue", count)
-        client.ask("UNSUBSCRIBE", {"id": "1"})
+    messages = drained(broker, "revenue", count)
     rows: list[dict[str, Any]] = [json.loads(message.body) for message in messages]
     groups = [message.header("JMSXGroupID") or message.header("_AMQ_GROUP_ID") for message in messages]
     assert groups == [row["shop"] for row in rows]

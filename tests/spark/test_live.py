@@ -21,7 +21,7 @@ from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Range, Share
 from tests.kit.client import StompSocket
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.live import LiveBroker, live_broker
 from tests.spark.readers import Row, rows_of, rows_read
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
         while again.header("message-id") != refused.header("message-id"):
             again = client.expect("MESSAGE")
         client.ask("NACK", {"id": again.header("ack")})
-        send_many(client, "paged", 0, 200, 500)
-        traffic.sent += [{"address": "paged", "value": (b"%d" % number).ljust(500)} for number in range(200)]
+        bodies = [(b"%d" % number).ljust(500) for number in range(200)]
+        client.publish("/queue/paged", bodies)
+        traffic.sent += [{"address": "paged", "value": body} for body in bodies]
         for number in range(3):  # the third is dropped: it is in the log as refused, not as a message
             client.ask("SEND", {"destination": "/queue/full", "persistent": "true"}, b"%d" % number)
         traffic.sent += [{"address": "full", "value": b"%d" % number} for number in range(2)]

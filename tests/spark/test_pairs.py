@@ -21,7 +21,7 @@ from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import BOTH, LOOPBACK, eventually, for_each_test, retained
-from tests.spark.live import ADDRESSES, live_broker, send_many
+from tests.spark.live import ADDRESSES, live_broker
 from tests.spark.pipeline_clients import Receipted, Served
 from tests.spark.pipeline_ledger import delivered
 from tests.spark.queue_jobs import SETTINGS, source
@@ -45,7 +45,7 @@ def url_of(*members: Member) -> str:
 
 def send(member: Member, first: int, count: int, size_bytes: int = 0) -> None:
     with connected(member.port) as client:
-        send_many(client, "orders", first, count, size_bytes)
+        client.publish("/queue/orders", [str(number).ljust(size_bytes) for number in range(first, first + count)])
 
 
 # ---- the readers that Spark calls, without a JVM -----------------------------------------------------------------

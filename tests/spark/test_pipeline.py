@@ -29,7 +29,6 @@ from tests.kit.client import connected
 from tests.kit.process import BrokerProcess, configuration, eventually, for_the_module, running
 from tests.spark.brokers import drained, url_of
 from tests.spark.kills import JAVA, below
-from tests.spark.live import send_many
 from tests.spark.object_store import object_store
 from tests.spark.readers import rows_read
 from tests.spark.story import RING, Story, told
@@ -322,7 +321,7 @@ def test_an_archive_in_an_object_store_that_goes_on(
             try:
                 eventually("the log so far", rows, lambda count: count == before, WAIT_S)
                 with connected(story.broker.port) as client:
-                    send_many(client, "offers", 0, 5)
+                    client.publish("/queue/offers", range(5))
                 eventually("five more", rows, lambda count: count == before + 5, WAIT_S)
             finally:
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -359,7 +358,7 @@ def test_an_archive_that_goes_on_ends_with_its_store(
             finally:
                 store.close()
                 with connected(story.broker.port) as client:
-                    send_many(client, "offers", 0, 5)
+                    client.publish("/queue/offers", range(5))
 
         ended = pool.submit(end_the_store)
         options = [text for name, value in storage.items() for text in ("--storage", f"{name}={value}")]
@@ -385,7 +384,7 @@ def test_an_archive_that_goes_on_ends_with_its_spark(story: Story, tmp_path: Pat
             eventually("a step", lambda: process.poll() is not None or shown.exists(), bool, WAIT_S)
             os.kill(below(process.pid, JAVA)[0], signal.SIGKILL)
             with connected(story.broker.port) as client:
-                send_many(client, "offers", 0, 5)
+                client.publish("/queue/offers", range(5))
             out, err = process.communicate(timeout=WAIT_S)
         finally:
             process.kill()

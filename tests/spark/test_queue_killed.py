@@ -8,10 +8,9 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,8 +20,8 @@ import pytest
 
 from tests.kit.process import eventually
 from tests.spark.drivers import numbered_query, query
-from tests.spark.kills import JAVA, below, started
-from tests.spark.live import LiveBroker, send_many
+from tests.spark.kills import JAVA, below, driver
+from tests.spark.live import LiveBroker
 from tests.spark.proxies import HoldingProxy, numbers
 from tests.spark.queue_jobs import attempts, held, queue_broker, source, taken
 
@@ -52,9 +51,7 @@ class Running:
 
     def send(self, many: int) -> None:
         """As many messages, which are numbers."""
-        with self.broker.client() as client:
-            send_many(client, self.options["queue"], len(self.sent), many)
-        self.sent += range(len(self.sent), len(self.sent) + many)
+        self.sent += map(int, self.broker.send(len(self.sent), many, self.options["queue"]))
 
     def hold(self, body: str) -> None:
         """Have the batch with this message stop in the middle."""
@@ -71,28 +68,19 @@ class Running:
         self.started.append(query(self.spark, self.folder, self.options).start())
         return self.started[-1]
 
-    def application(self, name: str = "queue") -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """In a Spark of its own."""
-        given = (name, str(self.folder), json.dumps(self.options))
-        return started("tests.spark.drivers", *given, log=self.folder / "driver.log")
-
     def take_the_rest(self, write: Callable[..., DataStreamWriter] = query) -> None:
         """Everything that is there now, and end."""
         writer = write(self.spark, self.folder, self.options).trigger(availableNow=True)
         self.started.append(writer.start())
         assert self.started[-1].awaitTermination(int(WAIT_S))
 
-    def rows(self) -> list[int]:
-        """What is in the sink, in order."""
-        found = self.spark.read.parquet(str(self.folder / "out")).collect()
-        return sorted(int(row.value) for row in found)
-
     def await_rows(self) -> None:
         """Wait until every message is a row and gone; each is there once."""
         eventually(
             "nothing is left", lambda: self.broker.process.count(self.options["queue"]), lambda left: left == 0, WAIT_S
         )
-        assert self.rows() == self.sent
+        rows = self.spark.read.parquet(str(self.folder / "out")).collect()
+        assert sorted(int(row.value) for row in rows) == self.sent
 
 
 @pytest.fixture
@@ -109,7 +97,7 @@ def running(spark: SparkSession, tmp_path: Path) -> Iterator[Running]:
 def test_a_jvm_that_is_killed_in_a_batch(running: Running) -> None:
     running.send(MANY)
     running.hold(IN_THE_SECOND)
-    with running.application() as process:
+    with driver("queue", running.folder, running.options) as process:
         running.await_held()
         broker = running.broker
         assert (broker.process.count("jobs"), held(broker, "jobs")) == (MANY - BATCH, BATCH), "the first batch is done"
@@ -167,7 +155,7 @@ def test_a_worker_and_then_the_broker_are_killed_in_a_batch(running: Running) ->
 @pytest.mark.slow
 def test_a_client_of_spark_connect(running: Running) -> None:
     running.send(MANY)
-    with running.application("connect") as process:
+    with driver("connect", running.folder, running.options) as process:
         assert process.wait(WAIT_S) == 0, (running.folder / "driver.log").read_text()[-3000:]
     running.await_rows()
 
@@ -179,7 +167,7 @@ def test_killed_again_and_again(running: Running, rng: random.Random) -> None:
     running.options["maxMessagesPerTrigger"] = "150"
     for _ in range(12):
         running.send(1000)
-        with running.application() as process:
+        with driver("queue", running.folder, running.options) as process:
             eventually("it plans", partial(below, process.pid, PLANNER), bool, WAIT_S)
             for _ in range(rng.randrange(4)):
                 time.sleep(rng.uniform(0.05, 2))  # any moment of its work, whatever it does then
@@ -216,7 +204,7 @@ def test_a_jvm_that_is_killed_when_a_batch_is_written(running: Running, *, noted
     with closing(HoldingProxy(broker.process.port)) as proxy:
         running.options |= {"stompUrl": f"tcp://127.0.0.1:{proxy.port}", "brokerTimeoutSeconds": "600"}
         running.hold("nothing" if noted else "batch 0")
-        with running.application("numbered") as process:
+        with driver("numbered", folder, running.options) as process:
             eventually("the end of a batch", lambda: proxy.acks or (folder / "held").exists(), bool, WAIT_S)
             assert runs(folder) == [(0, sent[:BATCH])], "its output is there"
             assert (bool(proxy.acks), (folder / NOTED).exists()) == (noted, noted)

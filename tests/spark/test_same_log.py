@@ -18,7 +18,7 @@ from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.stream.reader import FROM, LOG, LOST
 from tests.kit.process import eventually
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.live import LiveBroker, live_broker
 from tests.spark.logs import KINDS, Logs
 from tests.spark.readers import Query, numbers_of, rows_of, rows_read, stream
 
@@ -167,7 +167,7 @@ def overtake(broker: LiveBroker, first: int) -> None:
     with broker.client() as client:
         client.subscribe("/queue/orders", id="all", ack="auto")
         for begin in range(first, first + 300, 100):
-            send_many(client, "orders", begin, 100, BODY_BYTES)
+            broker.send(begin, 100, size_bytes=BODY_BYTES)
             for _ in range(100):
                 client.expect("MESSAGE")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,19 +13,13 @@ import pytest
 from tests.kit.process import BrokerProcess, eventually, kill_group
 from tests.spark.brokers import bodies, crashing_broker, drained, url_of
 from tests.spark.drivers import lines_query, put
-from tests.spark.kills import started
+from tests.spark.kills import driver
 from tests.spark.proxies import cutting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LINES = 600
-
-
-def application(folder: Path, port: int, address: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    """The driver's process; it and all that it starts are gone in the end."""
-    options = {"url": f"tcp://127.0.0.1:{port}", "address": address}
-    return started("tests.spark.drivers", "lines", str(folder), json.dumps(options), log=folder / "driver.log")
 
 
 def files_in(folder: Path, count: int, start: int = 0) -> list[str]:
@@ -43,17 +35,11 @@ def killed_at(folder: Path, broker: BrokerProcess, address: str, word: bytes, nt
     ended: list[subprocess.Popen[bytes]] = []
     with (
         cutting(broker.port, word, nth=nth, from_broker=from_broker, at_cut=lambda: kill_group(ended[0])) as proxy,
-        application(folder, proxy.port, address) as running,
+        driver("lines", folder, {"url": f"tcp://127.0.0.1:{proxy.port}", "address": address}) as running,
     ):
         ended.append(running)
         eventually("the cut", lambda: proxy.has_cut, bool, 120)
         running.wait(30)
-
-
-def finish(spark: SparkSession, folder: Path, broker: BrokerProcess, address: str) -> None:
-    """Starts the query again, from its checkpoint, and lets it publish what is left."""
-    options = {"url": url_of(broker), "address": address}
-    assert lines_query(spark, folder, options).trigger(availableNow=True).start().awaitTermination(90)
 
 
 @pytest.mark.timeout(180)
@@ -64,7 +50,9 @@ def test_killed_in_a_batch(spark: SparkSession, sink_broker: BrokerProcess, tmp_
     killed_at(tmp_path, sink_broker, place, b"RECEIPT", 17, from_broker=True)
     committed = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
     assert committed == 1, "the kill was to fall into the second batch"
-    finish(spark, tmp_path, sink_broker, place)
+    given = {"url": url_of(sink_broker), "address": place}
+    again = lines_query(spark, tmp_path, given).trigger(availableNow=True).start()  # publishes what is left
+    assert again.awaitTermination(90)
     assert sorted(bodies(drained(sink_broker, place, len(lines)))) == sorted(lines)
 
 
@@ -74,11 +62,12 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
     """In batches at words drawn by the seed, and between batches; now and then the broker is killed, too."""
     lines: list[str] = []
     with crashing_broker(tmp_path) as crashing:
+        given = {"url": url_of(crashing.process), "address": place}
         for round_number in range(8):
             lines += files_in(tmp_path, 3, 3 * round_number)
             if round_number % 4 == 3:
                 commits, batches = tmp_path / "checkpoint" / "commits", 3 * round_number + 3
-                with application(tmp_path, crashing.process.port, place) as between:
+                with driver("lines", tmp_path, given) as between:
                     done = partial(eventually, "all batches", lambda: len([*commits.glob("[0-9]*")]))  # noqa: B023
                     done(batches.__eq__, 60)
                     kill_group(between)
@@ -90,5 +79,6 @@ def test_killed_again_and_again(spark: SparkSession, tmp_path: Path, place: str,
                 killed_at(tmp_path, crashing.process, place, word, nth, from_broker=from_broker)
             if rng.random() < 0.5:
                 crashing.start_again()
-        finish(spark, tmp_path, crashing.process, place)
+        again = lines_query(spark, tmp_path, given).trigger(availableNow=True).start()
+        assert again.awaitTermination(90)
         assert sorted(bodies(drained(crashing.process, place, len(lines)))) == sorted(lines)

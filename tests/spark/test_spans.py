@@ -15,7 +15,7 @@ from artemis_py.spark.read.aggregated_tables import AggregateReader, rows_of_bro
 from artemis_py.spark.read.options import read_options
 from tests.kit.client import StompSocket
 from tests.kit.journal_story import START_MS
-from tests.spark.live import SETTINGS, live_broker, send_many
+from tests.spark.live import SETTINGS, live_broker
 from tests.spark.made_log import survey
 from tests.spark.readers import Row, rows_in, rows_of, rows_read
 from tests.spark.test_queue_contents import made
@@ -52,8 +52,7 @@ def test_a_log_of_every_kind_of_traffic(tmp_path: Path, rng: random.Random, *, s
                 found, count = in_spans(tmp_path, "queues", span_bytes, **options)
                 assert found == wanted, (options, span_bytes, is_surveyed)
                 assert count > 20 or span_bytes > 1 or options
-        for folder in ("journal", "retained"):
-            survey(tmp_path / folder)
+        survey(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +62,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with live_broker(folder, file_bytes="32K") as broker:
         for life in range(3):
             with broker.client() as client:
-                send_many(client, "orders", life * 100, 60, 300)
-                send_many(client, "ring", life * 100, 20, 200)
-                send_many(client, "paged", life * 100, 90, 600)
+                for queue, count, size_bytes in (("orders", 60, 300), ("ring", 20, 200), ("paged", 90, 600)):
+                    broker.send(life * 100, count, queue, size_bytes)
                 later = {"destination": "/queue/orders", "persistent": "true", "AMQ_SCHEDULED_DELAY": "3600000"}
                 client.ask("SEND", later, b"later")
                 for queue, count in (("orders", 25), ("paged", 70)):
@@ -149,7 +147,7 @@ def test_pages_whose_numbers_come_again(tmp_path: Path, monkeypatch: pytest.Monk
         for count in (60, 61, 62):
             with broker.client() as client:
                 client.subscribe("/queue/paged", id="1", ack="client", consumer_window_size="0")
-                send_many(client, "paged", 0, count, 600)
+                broker.send(0, count, "paged", 600)
                 if count < 62:
                     client.ask("UNSUBSCRIBE", {"id": "1"})
                 broker.process.kill()

@@ -22,8 +22,8 @@ from artemis_py.storage.format.segment_index import BLOCK_BYTES
 from tests.kit.http import ask
 from tests.kit.process import eventually, for_the_module
 from tests.spark.drivers import query
-from tests.spark.kills import JAVA, below, started
-from tests.spark.live import LiveBroker, live_broker, send_many
+from tests.spark.kills import JAVA, below, driver
+from tests.spark.live import LiveBroker, live_broker
 from tests.spark.made_log import START_MS, MadeLog, survey
 from tests.spark.readers import Query
 from tests.spark.streams import WAIT_S, Sink, Streams, await_progress
@@ -130,7 +130,7 @@ def test_a_broker_that_dies_in_a_batch_stops_nobody(
         other.send(0, 5, place)
         sink.await_values(5)
         assert other.process.process.poll() is not None
-        send_many(client, place, 5, 5)
+        client.publish(f"/queue/{place}", range(5, 10))
         sink.await_values(10)
         eventually("it is away", lambda: lag(query).get("other"), lambda seen: seen is None or seen.is_away, WAIT_S)
         other.start_again()
@@ -244,11 +244,11 @@ def test_retention_waits_for_the_cursor_of_a_query(tmp_path: Path, options: dict
     """A query that stands still while four times as much passes as the broker keeps."""
     with live_broker(tmp_path / "broker", limits='storage-limit="200K"') as broker, broker.client() as client:
         query = Query(url=broker.url, subscribe="orders", **options)
-        send_many(client, "orders", 0, 10)
+        client.publish("/queue/orders", range(10))
         assert query.trigger() == [*range(10)]
         client.subscribe("/queue/orders", id="all", ack="auto")
         for number in range(10, 1000, 110):
-            send_many(client, "orders", number, 110, 1000)
+            broker.send(number, 110, size_bytes=1000)
             for _ in range(110 if number > 10 else 120):
                 client.expect("MESSAGE")
         found = query.trigger()
@@ -266,12 +266,11 @@ def test_a_driver_that_is_killed(tmp_path: Path, spark: SparkSession) -> None:
     with live_broker(tmp_path / "broker", file_bytes="1M") as broker:
         broker.send(0, 20_000)
         given = {"url": broker.url, "startingOffsets": "earliest", "subscribe": "orders", "cursor": "killed"}
-        texts = ("queue", str(tmp_path), json.dumps({**given, "maxOffsetsPerTrigger": "2000"}))
-        with started("tests.spark.drivers", *texts, log=tmp_path / "driver.log") as driver:
+        with driver("queue", tmp_path, {**given, "maxOffsetsPerTrigger": "2000"}) as process:
             second = tmp_path / "checkpoint" / "offsets" / "1"
             eventually("batches", second.exists, bool, WAIT_S)
-            os.kill(below(driver.pid, JAVA)[0], signal.SIGKILL)
-            driver.wait(WAIT_S)
+            os.kill(below(process.pid, JAVA)[0], signal.SIGKILL)
+            process.wait(WAIT_S)
         rest = query(spark, tmp_path, given).trigger(availableNow=True).start()
         assert rest.awaitTermination(WAIT_S)
         rows = spark.read.parquet(str(tmp_path / "out")).orderBy("offset").collect()

@@ -11,14 +11,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import pyarrow as pa
-
-from artemis_py.spark.tables.schema import EVENTS, MESSAGES, TABLES, arrow_schema, spark_schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from artemis_py.spark.tables.schema import EVENTS, MESSAGES
 
 BROKER: Final = "world"
 START_MS: Final = 1_767_225_600_000 + 86_400_000 - 60_000  # 2026-01-01T23:59:00Z: midnight comes after a minute
@@ -230,15 +225,6 @@ class SimulatedTraffic:
         for message in self.sent:
             for queue, life in message.lives.items():
                 yield message, queue, life
-
-    def tables(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """Its rows as frames."""
-        found = {}
-        for table, rows in (("messages", self.message_rows), ("events", self.event_rows)):
-            columns = list(TABLES[table])
-            values = pa.Table.from_pylist(rows, arrow_schema(table, columns))
-            found[table] = spark.createDataFrame(values, spark_schema(table, columns)).cache()
-        return found
 
 
 def moment(at_ms: int) -> datetime:
