@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.kit.ports import free_ports
-from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, stop, under_test, wait_until_listening
+from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, listening, under_test
 from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
 
-START_S = 120.0
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 LOG = Path("log", "artemis.log")
 """What it prints, in its folder."""
-ABSENT = "no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java"
 
 _BOOTSTRAP = """\
 <broker xmlns="http://activemq.apache.org/schema">
@@ -28,42 +28,30 @@ _BOOTSTRAP = """\
 _MANAGEMENT = '<management-context xmlns="http://activemq.apache.org/schema"/>\n'
 
 
-def artemis_home() -> Path | None:
-    """``ARTEMIS_HOME``, or the newest ``apache-artemis-*`` in a folder of the cache; None without it, or Java."""
-    if shutil.which("java") is None:
-        return None
+def artemis_home() -> Path:
+    """``ARTEMIS_HOME``, or the newest ``apache-artemis-*`` in a folder of the cache; skips without it, or Java."""
     named = os.environ.get("ARTEMIS_HOME")
     found = [Path(named)] if named else sorted(CACHE.glob("*/apache-artemis-*"))
     usable = [path for path in found if (path / "lib" / "artemis-boot.jar").exists()]
-    return usable[-1] if usable else None
+    if not usable or shutil.which("java") is None:
+        pytest.skip("no Artemis: neither ARTEMIS_HOME nor apache-artemis-* in a folder of .cache, or no Java")
+    return usable[-1]
 
 
 @contextmanager
 def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[BrokerUnderTest]:
     """A real Artemis with the configuration of a profile, from its first open port to its end."""
     ports = dict(zip(ACCEPTORS, free_ports(len(ACCEPTORS)), strict=True))
-    with artemis_running(broker_xml(profile, ports), folder, home, ports.values()):
+    command = artemis_command(broker_xml(profile, ports), folder, home)
+    with listening(command, ports.values(), folder / LOG, folder):
         yield under_test(ARTEMIS, ports)
 
 
-@contextmanager
-def artemis_running(
-    text: str, folder: Path, home: Path, ports: Iterable[int], bootstrap: str = _BOOTSTRAP, options: Sequence[str] = ()
-) -> Iterator[None]:
-    """A real Artemis as ``start_artemis`` makes it, from its first open port to its end."""
-    process = start_artemis(text, folder, home, bootstrap, options)
-    try:
-        wait_until_listening(process, ports, START_S, folder / LOG)
-        yield
-    finally:
-        stop(process)
-
-
-def start_artemis(
+def artemis_command(
     text: str, folder: Path, home: Path, bootstrap: str = _BOOTSTRAP, options: Sequence[str] = ()
-) -> subprocess.Popen[bytes]:
-    """A real Artemis with this configuration, in this folder, which may have its files already; ``options`` are those
-    of Java.
+) -> list[str]:
+    """Runs, in this folder, a real Artemis with this configuration, which is there then beside files that are there
+    already; ``options`` are those of Java.
     """
     etc = folder / "etc"
     for path in (etc, folder / "data", folder / "tmp", folder / "log"):
@@ -71,11 +59,12 @@ def start_artemis(
     (etc / "broker.xml").write_text(text)
     (etc / "bootstrap.xml").write_text(bootstrap.format(folder=etc))
     (etc / "management.xml").write_text(_MANAGEMENT)
-    with (folder / LOG).open("ab") as output:
-        return subprocess.Popen(
-            java_command(folder, home, *options),
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-        )  # fmt: skip
+    return [
+        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={etc}",
+        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}", *options,
+        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
+    ]  # fmt: skip
 
 
 def run_command(*command: str) -> None:
@@ -85,13 +74,3 @@ def run_command(*command: str) -> None:
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def java_command(folder: Path, home: Path, *options: str) -> list[str]:
-    """Runs the instance in this folder."""
-    return [
-        "java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-        f"-Dartemis.home={home}", f"-Dartemis.instance={folder}", f"-Dartemis.instance.etc={folder / 'etc'}",
-        f"-Djava.io.tmpdir={folder / 'tmp'}", f"-Ddata.dir={folder / 'data'}", *options,
-        "-cp", str(home / "lib" / "artemis-boot.jar"), "org.apache.activemq.artemis.boot.Artemis", "run",
-    ]  # fmt: skip

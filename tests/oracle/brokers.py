@@ -17,6 +17,7 @@ from tests.kit.frames import ServerFrame
 from tests.kit.process import LOOPBACK, eventually
 from tests.oracle.client import WAIT_S, Client
 
+START_S = 120.0
 STOP_S = 20.0
 MANAGEMENT = "activemq.management"
 REPLIES = "oracle.replies"
@@ -118,10 +119,10 @@ def under_test(kind: Kind, ports: dict[str, int]) -> BrokerUnderTest:
     return BrokerUnderTest(kind, ports, manager)
 
 
-def wait_until_listening(process: subprocess.Popen[bytes], ports: Iterable[int], wait_s: float, log: Path) -> None:
+def wait_until_listening(process: subprocess.Popen[bytes], ports: Iterable[int], log: Path) -> None:
     """Returns when every port is open. Fails, with the end of the log, when the process ends or takes too long."""
 
-    def listening() -> bool:
+    def is_listening() -> bool:
         assert process.poll() is None, f"ended with {process.returncode}"
         try:
             for port in ports:
@@ -131,29 +132,24 @@ def wait_until_listening(process: subprocess.Popen[bytes], ports: Iterable[int],
         return True
 
     try:
-        eventually("the broker listens", listening, bool, wait_s)
+        eventually("the broker listens", is_listening, bool, START_S)
     except AssertionError as error:
         last = log.read_text(errors="replace").splitlines()[-40:]
         raise AssertionError("\n".join([str(error), *last])) from None
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, wait_s: float, log: Path) -> Iterator[None]:
-    """A broker that was configured already, while it listens on this port."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+def listening(command: Sequence[str], ports: Iterable[int], log: Path, folder: Path = ROOT) -> Iterator[None]:
+    """A broker that was configured already, while it listens on these ports. Its end is asked for, then insisted on."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
-        wait_until_listening(process, [port], wait_s, log)
+        wait_until_listening(process, ports, log)
         yield
     finally:
-        stop(process)
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process that this test started: asks, then insists."""
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        process.terminate()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.process import running
-from tests.oracle.artemis_broker import ABSENT, artemis_broker, artemis_home
+from tests.oracle.artemis_broker import artemis_broker, artemis_home
 from tests.oracle.brokers import OURS, BrokerUnderTest, under_test
 from tests.oracle.configuration import ACCEPTORS, broker_xml
 
@@ -21,13 +21,7 @@ def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield under_test(OURS, broker.ports)
 
 
-@pytest.fixture(scope="session")
-def home() -> Path:
-    """The distribution of a real Artemis; skips without one."""
-    found = artemis_home()
-    if found is None:
-        pytest.skip(ABSENT)
-    return found
+home = pytest.fixture(artemis_home, scope="session")
 
 
 @pytest.fixture(scope="session")

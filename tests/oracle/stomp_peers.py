@@ -16,7 +16,7 @@ import pytest
 from tests.kit.client import StompSocket, connected
 from tests.kit.ports import free_ports
 from tests.kit.process import LOOPBACK, anycast, configuration, kill_group
-from tests.oracle.artemis_broker import ABSENT, LOG, START_S, artemis_home, start_artemis
+from tests.oracle.artemis_broker import LOG, artemis_command, artemis_home
 from tests.oracle.brokers import wait_until_listening
 
 _RABBIT: Final = ("usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server", "opt/rabbitmq*/sbin/rabbitmq-server")
@@ -52,14 +52,19 @@ class Peer(ABC):
         return f"tcp://{LOOPBACK}:{self.ports[0]}{self.query}"
 
     @abstractmethod
-    def begin(self) -> subprocess.Popen[bytes]:
-        """Its process. Skips where it cannot be started."""
+    def command(self) -> tuple[list[str], dict[str, str] | None]:
+        """How it is started, and its environment. Skips where it cannot be."""
 
     def start(self) -> None:
         """Begin (again)."""
-        process = self.begin()
+        command, environment = self.command()
+        with (self.folder / self.log).open("ab") as output:
+            process = subprocess.Popen(
+                command, env=environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,
+            )  # fmt: skip
         self.alive.callback(kill_group, process)
-        wait_until_listening(process, self.ports[:1], START_S, self.folder / self.log)
+        wait_until_listening(process, self.ports[:1], self.folder / self.log)
 
     def client(self) -> StompSocket:
         """A client that has logged in."""
@@ -73,10 +78,8 @@ class RealArtemis(Peer):
     destination = "incoming"
     settings = {"forwarding-address": "incoming", "routing-type": "ANYCAST"}  # noqa: RUF012
 
-    def begin(self) -> subprocess.Popen[bytes]:
+    def command(self) -> tuple[list[str], None]:
         home = artemis_home()
-        if home is None:
-            pytest.skip(ABSENT)
         text = configuration(
             {"stomp": f"{self.uri}?protocols=STOMP"},
             folder=self.folder / "data",
@@ -85,7 +88,7 @@ class RealArtemis(Peer):
             addresses=anycast("incoming"),
             settings=_FULL,
         )
-        return start_artemis(text, self.folder, home)
+        return artemis_command(text, self.folder, home), None
 
 
 class RealRabbit(Peer):
@@ -100,7 +103,7 @@ class RealRabbit(Peer):
     query = "?virtualHost=%2F"
     login = {"login": "guest", "passcode": "guest", "host": "/"}  # noqa: RUF012
 
-    def begin(self) -> subprocess.Popen[bytes]:
+    def command(self) -> tuple[list[str], dict[str, str]]:
         """With ``epmd``, by which nodes of Erlang find each other. One that they start themselves outlives them."""
         programs = [str(path) for pattern in _RABBIT for path in Path("/").glob(pattern)]
         if shutil.which("erl") is None or not programs:
@@ -121,11 +124,7 @@ class RealRabbit(Peer):
             **os.environ, **{f"RABBITMQ_{name}": str(value) for name, value in settings.items()},
             "HOME": str(folder), "ERL_EPMD_PORT": str(epmd_port), "ERL_EPMD_ADDRESS": LOOPBACK,
         }  # fmt: skip
-        with (folder / self.log).open("ab") as output:
-            names = subprocess.Popen(["epmd"], env=environment, start_new_session=True)
-            self.alive.callback(kill_group, names)
-            wait_until_listening(names, [epmd_port], START_S, Path(os.devnull))
-            return subprocess.Popen(
-                programs[-1:], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True,
-            )  # fmt: skip
+        names = subprocess.Popen(["epmd"], env=environment, start_new_session=True)
+        self.alive.callback(kill_group, names)
+        wait_until_listening(names, [epmd_port], Path(os.devnull))
+        return programs[-1:], environment

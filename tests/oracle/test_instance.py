@@ -14,8 +14,8 @@ import pytest
 
 from tests.kit.client import Closed, StompSocket
 from tests.kit.ports import free_port
-from tests.oracle.artemis_broker import START_S, run_command
-from tests.oracle.brokers import running
+from tests.oracle.artemis_broker import run_command
+from tests.oracle.brokers import listening
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
 
@@ -55,7 +55,7 @@ def instance(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> tupl
 
 def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
     folder, port = instance
-    with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
+    with listening([str(folder / "bin" / "artemis"), "run"], [port], folder / "artemis.log"):
         for user, password, role, is_plain in ADDED:
             run_command(
                 str(folder / "bin" / "artemis"), "user", "add", "--silent", "--user", ADMIN[0], "--password", ADMIN[1],
@@ -66,12 +66,12 @@ def test_the_same_people_get_in(instance: tuple[Path, int]) -> None:
     assert any(each.startswith("CONNECTED") for each in wanted)
     before = _files(folder)
     lock = (folder / LOCK).read_bytes()
-    with running([sys.executable, "-m", "artemis_py", "run", str(folder)], port, START_S, folder / "ours.log"):
+    with listening([sys.executable, "-m", "artemis_py", "run", str(folder)], [port], folder / "ours.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
     after = _files(folder)
     assert {name: after[name] for name in before} == before
     assert (folder / LOCK).read_bytes().startswith(lock), "its lock says more now, and nothing else"
-    with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "again.log"):
+    with listening([str(folder / "bin" / "artemis"), "run"], [port], folder / "again.log"):
         assert [_login(port, *each) for each in LOGINS] == wanted
 
 

@@ -20,7 +20,8 @@ from artemis_py.management.artemis.operations import BEAN_OPERATIONS
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
 from tests.kit.process import LOOPBACK, configuration, running
-from tests.oracle.artemis_broker import artemis_running
+from tests.oracle.artemis_broker import LOG, artemis_command
+from tests.oracle.brokers import listening
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 DOMAIN: Final = "org.apache.activemq.artemis"
@@ -126,7 +127,8 @@ def artemis(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[As
     bootstrap = _BOOTSTRAP.replace("{port}", str(web_port))
     options = ["-Dhawtio.authenticationEnabled=false"]
     text, folder = configuration(acceptors, core=DIVERT, addresses=QUEUES), tmp_path_factory.mktemp("artemis")
-    with artemis_running(text, folder, home, (port, web_port), bootstrap, options):
+    command = artemis_command(text, folder, home, bootstrap, options)
+    with listening(command, (port, web_port), folder / LOG, folder):
         yield partial(jolokia, web_port)
 
 

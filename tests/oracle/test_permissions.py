@@ -18,8 +18,8 @@ from tests.kit.permitted import denied, setting
 from tests.kit.ports import free_port
 from tests.kit.process import eventually
 from tests.oracle import xml_parts as xml
-from tests.oracle.artemis_broker import START_S, java_command
-from tests.oracle.brokers import running
+from tests.oracle.artemis_broker import artemis_command
+from tests.oracle.brokers import listening
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -215,19 +215,18 @@ its transaction as it was.
 USERS = {"bob": "r", "eve": "other", "ann": "admin", "out": "outside"}
 
 
-def _instance(folder: Path, port: int) -> None:
+def _instance(folder: Path, port: int) -> str:
+    """The files for both; returns the text of broker.xml."""
     etc = folder / "etc"
-    for path in (etc, folder / "data", folder / "tmp"):
-        path.mkdir(parents=True)
-    (etc / "broker.xml").write_text(
-        _BROKER.format(port=port, security="".join(SECURITY), addresses="".join(_ADDRESSES))
-    )
+    etc.mkdir(parents=True)
+    text = _BROKER.format(port=port, security="".join(SECURITY), addresses="".join(_ADDRESSES))
+    (etc / "broker.xml").write_text(text)
     (etc / "bootstrap.xml").write_text(_BOOTSTRAP.format(folder=etc))
     (etc / "login.config").write_text(_LOGIN)
-    (etc / "management.xml").write_text('<management-context xmlns="http://activemq.apache.org/schema"/>')
     (etc / "log4j2.properties").write_text(_AUDIT)
     (etc / "users.properties").write_text("".join(f"{user}={user}\n" for user in USERS))
     (etc / "roles.properties").write_text("".join(f"{role}={user}\n" for user, role in USERS.items()))
+    return text
 
 
 def _played(port: int, each: Row, audit: Path | None = None) -> list[str]:
@@ -261,7 +260,7 @@ def test_our_answers(tmp_path: Path) -> None:
     port = free_port()
     _instance(tmp_path / "instance", port)
     command = [sys.executable, "-m", "artemis_py", "run", str(tmp_path / "instance")]
-    with running(command, port, START_S, tmp_path / "ours.log"):
+    with listening(command, [port], tmp_path / "ours.log"):
         for each in TABLE:
             assert _played(port, each) == list(each.ours or each.answers), each
     log = (tmp_path / "ours.log").read_text()
@@ -271,11 +270,11 @@ def test_our_answers(tmp_path: Path) -> None:
 @pytest.mark.oracle
 def test_the_answers_of_artemis(home: Path, tmp_path: Path) -> None:
     port, folder = free_port(), tmp_path / "instance"
-    _instance(folder, port)
     etc = folder / "etc"
-    options = ("java.security.auth.login.config=login.config", "log4j2.configurationFile=log4j2.properties")
-    command = java_command(folder, home, *(f"-D{one.replace('=', f'={etc}/')}" for one in options))
+    options = [f"-Djava.security.auth.login.config={etc}/login.config"]
+    options += [f"-Dlog4j2.configurationFile={etc}/log4j2.properties"]
+    command = artemis_command(_instance(folder, port), folder, home, _BOOTSTRAP, options)
     log = tmp_path / "artemis.log"
-    with running(command, port, START_S, log):
+    with listening(command, [port], log):
         for each in TABLE:
             assert _played(port, each, log) == list(each.answers), each

@@ -13,8 +13,8 @@ import pytest
 from tests.kit.client import is_greeted
 from tests.kit.ports import free_port
 from tests.kit.process import eventually, started
-from tests.oracle.artemis_broker import START_S, run_command
-from tests.oracle.brokers import running
+from tests.oracle.artemis_broker import run_command
+from tests.oracle.brokers import listening
 
 ADMIN = "made by Artemis"
 LOGINS = (
@@ -59,7 +59,7 @@ def test_both_accept_the_users_of_each_other(home: Path, tmp_path: Path) -> None
     acceptors = f'<acceptors><acceptor name="stomp">{url}?protocols=CORE,STOMP</acceptor></acceptors>'
     quick = "<security-invalidation-interval>0</security-invalidation-interval>"
     file.write_text(re.sub(r"<acceptors>.*</acceptors>", acceptors + quick, file.read_text(), flags=re.DOTALL))
-    with running([str(folder / "bin" / "artemis"), "run"], port, START_S, folder / "artemis.log"):
+    with listening([str(folder / "bin" / "artemis"), "run"], [port], folder / "artemis.log"):
         names = ["--user-command-user", "theirs", "--user-command-password", "theirs too"]
         program = str(folder / "bin" / "artemis")  # it asks the one that runs
         run_command(program, "user", "add", *names, "--role", "amq", *admin, "--url", url)
