@@ -7,19 +7,23 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "prometheus"
 DOWNLOAD_SECONDS_MAX = 120
 
 
-def find_tool(name: str) -> str | None:
-    """The path of ``prometheus`` or ``promtool``, or None when this machine has none and cannot get one."""
+def find_tool(name: str) -> str:
+    """The path of ``prometheus`` or ``promtool``; skips when this machine has none and cannot get one."""
     on_path = shutil.which(name)
     if on_path is not None:
         return on_path
     unpacked = CACHE / "usr" / "bin" / name
     if not unpacked.exists():
         _unpack_debian_package()
-    return str(unpacked) if unpacked.exists() else None
+    if not unpacked.exists():
+        pytest.skip(f"no {name}: neither on the path nor to be had as a Debian package")
+    return str(unpacked)
 
 
 def _unpack_debian_package() -> None:

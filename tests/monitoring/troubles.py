@@ -13,7 +13,7 @@ from tests.kit.certificates import DAY, Authority
 from tests.kit.client import Closed, StompSocket, connected
 from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
-from tests.kit.process import HTTP, STOMP, BrokerProcess, started
+from tests.kit.process import BOTH, DAYS, BrokerProcess, configuration, started
 from tests.kit.tls import uri
 from tests.kit.users import give_user
 
@@ -30,32 +30,20 @@ def late(sync):
     return wait
 os.fsync, os.fdatasync = late(os.fsync), late(os.fdatasync)
 """
-_CONFIGURATION = """\
-<?xml version="1.0"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>{name}</name>
-    <journal-directory>{folder}/journal</journal-directory>
-    <bindings-directory>{folder}/bindings</bindings-directory>
-    <paging-directory>{folder}/paging</paging-directory>
-    <large-messages-directory>{folder}/large</large-messages-directory>
-    <journal-retention-directory unit="DAYS" period="1">{folder}/kept</journal-retention-directory>
+_CORE = """\
     <journal-file-size>1M</journal-file-size>
     <disk-scan-period>100</disk-scan-period>
     <message-expiry-scan-period>100</message-expiry-scan-period>
     <address-queue-scan-period>100</address-queue-scan-period>
     <configuration-file-refresh-period>100</configuration-file-refresh-period>
-    {core}
-    <acceptors>
-{acceptors}
-    </acceptors>
-    <addresses>
+"""
+_ADDRESSES = """\
       <address name="ring"><anycast><queue name="ring" ring-size="2"/></anycast></address>
       <address name="nowhere"><multicast/></address>
       <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
       <address name="held"><anycast><queue name="held"/></anycast></address>
-    </addresses>
-    <address-settings>
+"""
+_SETTINGS = """\
       <address-setting match="#">
         <default-queue-routing-type>ANYCAST</default-queue-routing-type>
         <default-address-routing-type>ANYCAST</default-address-routing-type>
@@ -73,12 +61,7 @@ _CONFIGURATION = """\
         <max-size-bytes>20K</max-size-bytes><page-size-bytes>20K</page-size-bytes>
         <address-full-policy>PAGE</address-full-policy>
       </address-setting>
-    </address-settings>
-  </core>
-</configuration>
 """
-
-
 _BRIDGES = """\
     <connectors>
       <connector name="nobody">tcp://127.0.0.1:1</connector>
@@ -111,16 +94,15 @@ def troubles(folder: Path) -> Iterator[dict[str, BrokerProcess]]:
     (late / "sitecustomize.py").write_text(_LATE_SYNCS)
     Authority().issue("soon gone", until=DAY).pem(folders["slow"] / "broker.pem")
     give_user(folders["full"], "ann", "ann's secret")
-    open_to_all = "<security-enabled>false</security-enabled>"
     # As if the disk had two gibibytes left: then what is written here in seconds fills it within hours.
     kept_bytes = max(shutil.disk_usage(folder).free - 2 * GIBIBYTE, 1)
-    tls = {"tls": uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")}
+    tls = uri("STOMP", keyStorePath="broker.pem", sslAutoReload="true")
     with ExitStack() as opened:
         slow_environment = {**os.environ, "PYTHONPATH": str(late)}
-        slow = opened.enter_context(_started(folders["slow"], open_to_all, tls, slow_environment))
-        nearly_full = f"{open_to_all}<min-disk-free>{kept_bytes}</min-disk-free>"
+        slow = opened.enter_context(_started(folders["slow"], "", slow_environment, tls=tls))
+        nearly_full = f"<min-disk-free>{kept_bytes}</min-disk-free>"
         busy = opened.enter_context(_started(folders["busy"], nearly_full + _BRIDGES.format(port=slow.port)))
-        full = opened.enter_context(_started(folders["full"], "<max-disk-usage>1</max-disk-usage>"))
+        full = opened.enter_context(_started(folders["full"], "<max-disk-usage>1</max-disk-usage>", has_users=True))
         opened.enter_context(_load(busy, slow, full))
         (folders["slow"] / "broker.pem").write_text("no certificate")
         (folders["full"] / "broker.xml").write_text("no configuration")
@@ -128,13 +110,20 @@ def troubles(folder: Path) -> Iterator[dict[str, BrokerProcess]]:
 
 
 def _started(
-    folder: Path, core: str, acceptors: dict[str, str] | None = None, environment: dict[str, str] | None = None
+    folder: Path, core: str, environment: dict[str, str] | None = None, *, has_users: bool = False, **acceptors: str
 ) -> AbstractContextManager[BrokerProcess]:
     """A broker with a journal, called as its folder."""
-    uris = {"stomp": STOMP, "http": HTTP, **(acceptors or {})}
-    lines = "\n".join(f'      <acceptor name="{key}">{text}</acceptor>' for key, text in uris.items())
+    text = configuration(
+        BOTH | acceptors,
+        folder=folder,
+        name=folder.name,
+        core=_CORE + core,
+        addresses=_ADDRESSES,
+        settings=_SETTINGS,
+        kept=DAYS,
+    )
     file = folder / "broker.xml"
-    file.write_text(_CONFIGURATION.format(name=folder.name, folder=folder, core=core, acceptors=lines), "utf-8")
+    file.write_text(text.replace("security-enabled>false<", "security-enabled>true<") if has_users else text, "utf-8")
     return started(file, environment=environment)
 
 
