@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 from tests.kit.client import connected
 from tests.kit.ports import free_port
-from tests.kit.process import HTTP, LOOPBACK, SWEPT, BrokerProcess, configuration
+from tests.kit.process import HTTP, LOOPBACK, SWEPT, BrokerProcess, configuration, started
 
 PERSISTENT = {"persistent": "true"}
 STOMP_AT = "tcp://127.0.0.1:{port}?protocols=STOMP;anycastPrefix=/queue/;multicastPrefix=/topic/"
@@ -30,8 +31,8 @@ def bridge_xml(settings: Mapping[str, object] | None = None, *uris: str, name: s
     )
 
 
-class Place:
-    """A broker that ends and begins again, with its files and on its port."""
+class Place(ExitStack):
+    """A broker that ends and begins again, with its files and on its port; nothing of it is left in the end."""
 
     running: BrokerProcess
     """The process, since the first start."""
@@ -40,6 +41,7 @@ class Place:
         self, folder: Path, name: str, addresses: str, core: str = "", settings: str = "", acceptor: str = ""
     ) -> None:
         """``core`` and ``settings`` are XML for the file, ``acceptor`` more parameters."""
+        super().__init__()
         self.folder = folder / name
         self.folder.mkdir()
         self.file = self.folder / "broker.xml"
@@ -50,7 +52,7 @@ class Place:
         self._addresses = addresses
         self._settings = settings
         self._acceptor = acceptor
-        self._lives: list[BrokerProcess] = []
+        self._starts = 0
         self.write(core)
 
     def write(self, core: str) -> None:
@@ -66,16 +68,9 @@ class Place:
 
     def start(self) -> BrokerProcess:
         """Begin (again)."""
-        self.running = BrokerProcess(["run", str(self.file)], self.folder / f"{len(self._lives)}.log")
-        self._lives.append(self.running)
-        self.running.await_ready()
+        self._starts += 1
+        self.running = self.enter_context(started(self.file, log=self.folder / f"{self._starts}.log"))
         return self.running
-
-    def close(self) -> None:
-        """Nothing of it is left."""
-        for broker in self._lives:
-            broker.kill()
-            assert "Traceback" not in broker.said, broker.said
 
     def bridge(self, name: str = "b") -> dict[str, Any]:
         """What is told of a bridge."""

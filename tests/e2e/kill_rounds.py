@@ -29,9 +29,8 @@ from tests.e2e.kill_actors import (
     scrape,
 )
 from tests.e2e.kill_ledger import Ledger, Session
-from tests.e2e.pair import Member
 from tests.kit.client import connected, frame, is_greeted
-from tests.kit.process import BOTH, STOP_S, SWEPT, configuration, retained
+from tests.kit.process import BOTH, STOP_S, SWEPT, BrokerProcess, configuration, retained
 
 WORK_S = (0.02, 0.7)
 START_S = (0.0, 0.4)
@@ -99,7 +98,7 @@ class KillRun:
     unfinished: Unfinished = field(default_factory=Unfinished)
     paging: str = ""
     """XML for the addresses' settings, of this round."""
-    brokers: list[Member] = field(default_factory=list)
+    brokers: list[BrokerProcess] = field(default_factory=list)
     """All processes so far."""
     actors: list[Actor] = field(default_factory=list)
     """Those of the last round."""
@@ -145,7 +144,7 @@ class KillRun:
         self.tally.kills += 1
         self._look_at_what_it_said(broker)
 
-    def _start(self) -> Member:
+    def _start(self) -> BrokerProcess:
         number = len(self.brokers)
         settings = (
             '<address-setting match="#"><max-delivery-attempts>-1</max-delivery-attempts>'
@@ -156,12 +155,12 @@ class KillRun:
         core += self.random.choice(self.policies) if self.brokers else self.policies[0]
         file = self.folder / f"broker-{number}.xml"
         file.write_text(configuration(BOTH, folder=self.folder, core=core, addresses=ADDRESSES, settings=settings))
-        self.brokers.append(Member(["run", str(file)], self.folder / f"broker-{number}.log"))
+        self.brokers.append(BrokerProcess(["run", str(file)], self.folder / f"broker-{number}.log"))
         return self.brokers[-1]
 
-    def _work(self, broker: Member) -> list[Actor]:
+    def _work(self, broker: BrokerProcess) -> list[Actor]:
         """Clients at work, up to the moment of the kill."""
-        broker.await_ready()
+        broker.await_state("ready")
         actors = self._send_in(broker)
         if self.stops:
             broker.eventually("schedules", lambda: broker.metric(ROUTED, address="ring"), lambda n: n > 100)
@@ -174,7 +173,7 @@ class KillRun:
                 self.ledger.note(f"the broker ended with {code}: {broker.said}")
         return actors
 
-    def _send_in(self, broker: Member) -> list[Actor]:
+    def _send_in(self, broker: BrokerProcess) -> list[Actor]:
         """Everybody connects, consumers first, then all begin to work."""
         seed, number, port = self.random.getrandbits(32), self.ledger.round, broker.port
         lives: dict[str, Live] = {
@@ -221,7 +220,7 @@ class KillRun:
         self.brokers[-1].kill()
         self.paging = ""
         broker = KillRun._start(self)
-        broker.await_ready()
+        broker.await_state("ready")
         for seen in self.replays:
             seen.headers["completed"] = "true"
             with connected(broker.port) as client:
@@ -238,7 +237,7 @@ class KillRun:
             self.ledger.note(f"the broker ended with {code}: {broker.said}")
         self._look_at_what_it_said(broker)
 
-    def _look_at_what_it_said(self, broker: Member) -> None:
+    def _look_at_what_it_said(self, broker: BrokerProcess) -> None:
         if "recovered" in broker.said:
             self.tally.restarts_that_recovered += 1
         for line in broker.said.splitlines():
@@ -284,13 +283,13 @@ class PairKillRun(KillRun):
     policies: tuple[str, ...] = ROLES
     backlog: int = 0
     gaps: list[Gap] = field(default_factory=list)
-    _waiting: Member | None = None
+    _waiting: BrokerProcess | None = None
 
     def run(self, kills: int) -> None:
         """Kills the working broker so many times, then reads everything that is left, and judges."""
         try:
             first = super()._start()
-            first.await_ready()
+            first.await_state("ready")
             send = frame("SEND", {"destination": "/queue/backlog", "persistent": "true"}, BACKLOG_BODY)
             with connected(first.port) as client:
                 for _ in range(0, self.backlog, BACKLOG_BATCH):
@@ -304,12 +303,12 @@ class PairKillRun(KillRun):
             for broker in self.brokers:
                 broker.kill()
 
-    def _start(self) -> Member:
+    def _start(self) -> BrokerProcess:
         """The broker that has waited, and works from now on; it may still be taking over."""
         working, self._waiting = self._waiting, None
         return working or super()._start()
 
-    def _work(self, broker: Member) -> list[Actor]:
+    def _work(self, broker: BrokerProcess) -> list[Actor]:
         """The takeover is as a client sees it: it tries until somebody answers CONNECTED."""
         journal_bytes = sum(path.stat().st_size for path in (self.folder / "journal").glob("artemis-journal-*.log"))
         broker.eventually(
@@ -318,7 +317,7 @@ class PairKillRun(KillRun):
         if self.actors:
             heard = max(actor.client.heard for actor in self.actors)
             self.gaps.append(Gap((time.monotonic() - heard) * 1000, journal_bytes))
-        broker.await_ready()
+        broker.await_state("ready")
         self._waiting = super()._start()  # not before: the two would compete for the lock
         actors = super()._work(broker)
         self._waiting.await_state("the lock of ")  # otherwise the gap would be the start of a process

@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -16,7 +16,7 @@ import pytest
 from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml
 from tests.e2e.management.beans import post
 from tests.e2e.management.told import Told
-from tests.e2e.pair import pair_in
+from tests.e2e.pair import Pair
 from tests.kit.certificates import Authority
 from tests.kit.client import connected
 from tests.kit.forks import run_text
@@ -47,8 +47,8 @@ def both_in(
 ) -> Iterator[Both]:
     """They are not running yet, and in the end not any more. ``acceptor``: parameters of the other one's."""
     with (
-        closing(Place(folder, "far", anycast("incoming"), acceptor=acceptor)) as far,
-        closing(Place(folder, "near", queues, bridge_xml(INCOMING, far.uri), settings)) as near,
+        Place(folder, "far", anycast("incoming"), acceptor=acceptor) as far,
+        Place(folder, "near", queues, bridge_xml(INCOMING, far.uri), settings) as near,
     ):
         yield Both(near, far)
 
@@ -198,7 +198,7 @@ def test_tls_a_login_and_a_masked_password(tmp_path: Path) -> None:
         login = {"forwarding-address": "jobs", "user": "eve", "password": masked}
         there = f"tcp://localhost:{far.ports['tls']}?sslEnabled=true;trustStorePath="
         bridge = bridge_xml(login, there + quote(str(stranger)))
-        with closing(Place(tmp_path, "near", anycast("orders"), bridge)) as near:
+        with Place(tmp_path, "near", anycast("orders"), bridge) as near:
             near.start()
             near.send(b"secret")
             row = near.await_bridge(state="waiting")
@@ -307,9 +307,9 @@ def test_a_bridged_queue_is_deleted_with_its_consumers(both: Both) -> None:
 def test_a_stand_by_forwards_when_it_has_taken_over(both: Both, tmp_path: Path) -> None:
     both.far.start()
     (tmp_path / "pair").mkdir()
-    with pair_in(tmp_path / "pair", bridge_xml(INCOMING, both.far.uri)) as pair:
-        first = pair.ready()
-        backup = pair.waiting()
+    with Pair(tmp_path / "pair", bridge_xml(INCOMING, both.far.uri)) as pair:
+        first = pair.start()
+        backup = pair.start("backup")
         with connected(first.port) as client:
             client.ask("SEND", {"destination": "/queue/orders", **PERSISTENT}, b"1")
         assert both.far.take(1, "incoming") == [b"1"]

@@ -31,7 +31,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     environment = {**os.environ, **choices}
     broker = BrokerProcess(["run"], folder / "broker.log", environment=environment, folder=folder, anew=True)
     try:
-        broker.await_ready()
+        broker.await_state("ready")
         yield broker
     finally:
         broker.kill()

@@ -11,28 +11,34 @@ from typing import Final
 import pytest
 
 from artemis_py.storage.disk.lock import WaitingPrimary, owner_of, this_process
-from tests.e2e.pair import HANDS_OVER, Member, Pair, pair_in
+from tests.e2e.pair import HANDS_OVER, Pair
 from tests.kit.client import connected
 from tests.kit.forks import run_text
 from tests.kit.http import HttpClient, ask
-from tests.kit.process import WAIT_S, eventually, for_each_test
+from tests.kit.process import WAIT_S, eventually, for_each_test, started
 from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 
+READINESS: Final = "/health/ready"
 
-pair = for_each_test(pair_in)
+
+pair = for_each_test(Pair)
 
 
 def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None:
-    first = pair.ready()
-    backup = pair.waiting()
+    first = pair.start()
+    backup = pair.start("backup")
     with connected(first.port) as client:
         client.publish("/queue/q", ["kept"])
     owner = owner_of(pair.journal)
     assert owner is not None
     assert (owner.process, owner.host, owner.state) == (first.process.pid, socket.gethostname(), "active")
-    assert backup.readiness() == (503, f"stand-by: waits for the lock of {owner.shown} in {pair.journal}")
+    reply = backup.ask("GET", READINESS)
+    assert (reply.status, reply.json["reason"]) == (
+        503,
+        f"stand-by: waits for the lock of {owner.shown} in {pair.journal}",
+    )
     assert backup.metrics("artemis_active", broker="e2e") == [0]
     assert "stomp" not in backup.ports
     http = backup.ports["http"]
@@ -41,7 +47,7 @@ def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None
     first.kill()
     backup.await_state("ready")
     assert backup.ports["http"] == http, "the port was closed in between"
-    assert backup.readiness() == (200, "")
+    assert "reason" not in backup.api(READINESS)
     assert backup.metrics("artemis_active", broker="e2e") == [1]
     with connected(backup.port) as client:
         client.finds("/queue/q", b"kept")
@@ -50,19 +56,19 @@ def test_a_backup_waits_and_takes_over_from_a_killed_primary(pair: Pair) -> None
 
 def test_the_life_of_a_pair(pair: Pair) -> None:
     """Failover, failback, an orderly stop after which the backup waits, and one after which it takes over."""
-    first = pair.ready()
-    backup = pair.waiting()
+    first = pair.start()
+    backup = pair.start("backup")
     first.kill()
     backup.await_state("ready")
     with connected(backup.port) as client:
         client.publish("/queue/q", ["in between"])
-    second = pair.ready()
+    second = pair.start()
     backup.await_state(f"the lock of process {second.process.pid} ")
     with connected(second.port) as client:
         client.finds("/queue/q", b"in between")
     assert second.stop() == 0
     backup.await_state("was stopped, and is to be started again")
-    third = pair.ready(settings=HANDS_OVER)
+    third = pair.start(settings=HANDS_OVER)
     backup.await_state(f"the lock of process {third.process.pid} ")
     assert third.stop() == 0
     backup.await_state("ready")
@@ -76,8 +82,8 @@ def test_the_life_of_a_pair(pair: Pair) -> None:
 
 
 def test_a_backup_that_is_not_restarted_ends_after_the_failback(pair: Pair) -> None:
-    first = pair.ready()
-    backup = pair.waiting(settings="<restart-backup>false</restart-backup>")
+    first = pair.start()
+    backup = pair.start("backup", "<restart-backup>false</restart-backup>")
     first.kill()
     backup.await_state("ready")
     waiting = WaitingPrimary(pair.journal)
@@ -87,10 +93,10 @@ def test_a_backup_that_is_not_restarted_ends_after_the_failback(pair: Pair) -> N
 
 
 def test_who_waits_says_on_every_path_who_works(pair: Pair) -> None:
-    first, backup = pair.ready(), pair.waiting()
+    first, backup = pair.start(), pair.start("backup")
     owner = owner_of(pair.journal)
     assert owner is not None
-    told = {"error": backup.readiness()[1], "active": owner.shown}
+    told = {"error": backup.ask("GET", READINESS).json["reason"], "active": owner.shown}
     large = bytes(1 << 20)
     asked: list[tuple[str, str, bytes | None]]
     asked = [("GET", "/log?after_lsn=7", None), ("PUT", "/log/cursors/c", b"{}"), ("POST", "/messages/q", large)]
@@ -111,23 +117,21 @@ def test_who_waits_tells_those_who_may_log_in(tmp_path: Path) -> None:
         text = (tmp_path / "broker.xml").read_text("utf-8")
         file = tmp_path / "backup.xml"
         file.write_text(text.replace(policy.format("primary"), policy.format("backup")), "utf-8")
-        backup = Member(["run", str(file)], tmp_path / "backup.log")
-        try:
+        with started(file, ready=False) as backup:
             backup.await_state("the lock of process")
             logins = [{}, {"Authorization": basic("ann", "wrong")}, {"Authorization": basic("ann")}]
             replies = [backup.ask("GET", "/log", **login) for login in logins]
             assert [reply.status for reply in replies] == [401, 401, 503]
             assert "process" in replies[2].json["active"]
             assert not any(b"process" in reply.body for reply in replies[:2])
-        finally:
-            backup.kill()
 
 
 def test_those_who_do_not_wait(pair: Pair) -> None:
     """One without a policy, and one whose patience has an end."""
-    first = pair.ready()
+    first = pair.start()
     owner = f"process {first.process.pid} on host {socket.gethostname()} since "
-    impatient = pair.start("backup", core="<journal-lock-acquisition-timeout>1</journal-lock-acquisition-timeout>")
+    patience = "<journal-lock-acquisition-timeout>1</journal-lock-acquisition-timeout>"
+    impatient = pair.start("backup", core=patience, state="")
     alone = pair.folder / "alone.xml"
     before, _, after = (pair.folder / "0.xml").read_text("utf-8").partition("<ha-policy>")
     alone.write_text(before + after.partition("</ha-policy>")[2], "utf-8")
@@ -140,7 +144,7 @@ def test_those_who_do_not_wait(pair: Pair) -> None:
 
 def test_a_lock_that_another_broker_has_taken_is_the_end(pair: Pair) -> None:
     """As a network file system may let it happen: what says who has the lock is not ours any more."""
-    first = pair.ready()
+    first = pair.start()
     with (pair.journal / "server.lock").open("r+b") as lock:  # never empty in between: the first would write it again
         lock.write(this_process("active").text)
         lock.truncate()
@@ -158,15 +162,15 @@ WORDLESS: Final[Mapping[str, Callable[[Path], object]]] = {
 
 @pytest.mark.parametrize("how", ["emptied", "overwritten"])
 def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, how: str) -> None:
-    first, backup = pair.ready(), pair.waiting()
+    first, backup = pair.start(), pair.start("backup")
     with connected(first.port) as client:
         client.publish("/queue/q", ["kept"])
     before = owner_of(pair.journal)
     WORDLESS[how](pair.journal / "server.lock")
     first.eventually("the owner", lambda: owner_of(pair.journal), lambda owner: owner == before)
     first.eventually("a word", lambda: first.said, lambda said: said.count("named no broker any more") == 1)
-    assert first.readiness() == (200, "")
-    assert backup.readiness()[0] == 503
+    assert "reason" not in first.api(READINESS)
+    assert backup.ask("GET", READINESS).status == 503
     first.kill()
     backup.await_state("ready")
     with connected(backup.port) as client:
@@ -175,10 +179,10 @@ def test_a_lock_file_that_names_nobody_is_written_again(pair: Pair, how: str) ->
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(pair: Pair, how: str) -> None:
-    first = pair.ready()
+    first = pair.start()
     with connected(first.port) as client:
         client.publish("/queue/q", ["kept"])
-    backups = [pair.waiting(), pair.waiting()]
+    backups = [pair.start("backup"), pair.start("backup")]
     WORDLESS[how](pair.journal / "server.lock")
     assert first.process.wait(WAIT_S) == 3
     eventually("one takes over", lambda: sorted(one.state == "ready" for one in backups), lambda all: all[-1])
@@ -196,20 +200,19 @@ def test_a_lock_file_that_is_gone_ends_its_broker_and_the_backups_take_over(pair
 
 @pytest.mark.parametrize("how", WORDLESS)
 def test_no_word_is_not_never_used(pair: Pair, how: str) -> None:
-    first = pair.ready()
+    first = pair.start()
     with connected(first.port) as client:
         client.publish("/queue/q", ["kept"])
     first.kill()
     WORDLESS[how](pair.journal / "server.lock")
-    backup = pair.start("backup")
-    backup.await_state("ready")
+    backup = pair.start("backup", state="ready")
     assert "this backup takes over" in backup.said
     with connected(backup.port) as client:
         client.finds("/queue/q", b"kept")
 
 
 def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
-    first, backup = pair.ready(), pair.waiting()
+    first, backup = pair.start(), pair.start("backup")
     with connected(first.port) as client:
         client.publish("/queue/q", ["kept"])
     away = pair.journal.with_name("away")
@@ -225,7 +228,7 @@ def test_a_directory_that_is_moved_and_put_back(pair: Pair) -> None:
 def test_a_backup_waits_for_a_primary_where_no_journal_is(pair: Pair) -> None:
     pair.journal.mkdir(parents=True)
     (pair.journal / "server.lock").write_bytes(b"")
-    backup = pair.waiting(wanted="the first start of a primary in ")
-    first = pair.ready()
+    backup = pair.start("backup", state="the first start of a primary in ")
+    first = pair.start()
     first.kill()
     backup.await_state("ready")

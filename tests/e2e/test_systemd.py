@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.pair import HANDS_OVER, pair_in
+from tests.e2e.pair import HANDS_OVER, Pair
 from tests.e2e.small_files import PERSISTENT, configured
 from tests.kit.client import connected
 from tests.kit.process import WAIT_S, BrokerProcess, started
@@ -58,7 +58,7 @@ def test_a_start_and_a_stop(tmp_path: Path) -> None:
     supervisor = Supervisor(str(tmp_path / "notify"))
     with supervised(configured(tmp_path), supervisor) as broker:
         supervisor.until("READY=1")
-        broker.await_ready()
+        broker.await_state("ready")
         assert "STATUS=ready: 0 addresses, 0 queues" in supervisor.told
         assert "STOPPING=1" not in supervisor.told
         assert broker.stop() == 0
@@ -70,7 +70,7 @@ def test_a_start_and_a_stop(tmp_path: Path) -> None:
 def test_the_watchdog_is_fed_by_the_event_loop(tmp_path: Path) -> None:
     """A broker that hangs feeds it no more; it is fed while a journal is read, too."""
     with supervised(configured(tmp_path), Supervisor(str(tmp_path / "first"))) as broker:
-        broker.await_ready()
+        broker.await_state("ready")
         with connected(broker.port) as client:
             client.ask("SEND", {"destination": "/queue/q", **PERSISTENT}, b"to be read")
     supervisor = Supervisor(f"@artemis-py-{os.getpid()}")
@@ -102,11 +102,11 @@ def test_a_watchdog_of_another_process_is_not_fed(tmp_path: Path) -> None:
 
 def test_a_stand_by_and_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit is started when its broker waits; what it does is its status."""
-    with pair_in(tmp_path) as pair:
-        first = pair.ready(settings=HANDS_OVER)
+    with Pair(tmp_path) as pair:
+        first = pair.start(settings=HANDS_OVER)
         supervisor = Supervisor(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", supervisor.environment["NOTIFY_SOCKET"])
-        backup = pair.waiting()
+        backup = pair.start("backup")
         waits = f"STATUS=stand-by: waits for the lock of process {first.process.pid} on host "
         assert "READY=1" in supervisor.until(waits)
         first.stop()

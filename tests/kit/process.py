@@ -33,7 +33,9 @@ _LISTENING = re.compile(
     r"^\S+Z BRK-1002 acceptor=(?P<name>\S+) listening on (?P<host>\S+):(?P<port>\d+) for ",
     re.MULTILINE,
 )
-_READY = re.compile(r"^(?:\S+Z BRK-1004 )?broker \S+ is ready", re.MULTILINE)
+_STATES = re.compile(
+    r"^(?:\S+Z \S+ )?broker \S+ is (?:a stand-by: it waits for (?P<waits_for>.*)|(?P<ready>ready).*)$", re.MULTILINE
+)
 _SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z [A-Z]{3}-\d{4} \S.*|\t.*")
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -230,9 +232,15 @@ class BrokerProcess:
         """Everything it has printed."""
         return self.log.read_text("utf-8")
 
-    def await_ready(self, wait_s: float = WAIT_S) -> None:
-        """Waits until it says that it is ready, and notes its ports by acceptor."""
-        self.eventually("ready", lambda: self.said, lambda text: _READY.search(text) is not None, wait_s)
+    @property
+    def state(self) -> str:
+        """What it said last that it is: ``ready``, or that for which it waits; empty while it says neither."""
+        states = [match["ready"] or match["waits_for"] for match in _STATES.finditer(self.said)]
+        return states[-1] if states else ""
+
+    def await_state(self, state: str, wait_s: float = WAIT_S) -> None:
+        """Waits until it is ``ready``, or waits for something in which these words are; notes its ports by acceptor."""
+        self.eventually(state, lambda: self.state, lambda said: state in said, wait_s)
         self.note_ports()
 
     def note_ports(self) -> None:
@@ -344,7 +352,7 @@ def started(
     broker = BrokerProcess(["run", str(file), *arguments], log or file.with_suffix(".log"), **options)
     try:
         if ready:
-            broker.await_ready()
+            broker.await_state("ready")
         yield broker
         assert "Traceback" not in broker.said, broker.said
     finally:

@@ -82,7 +82,7 @@ def secured_broker(
     file.write_text(text, "utf-8")
     broker = BrokerProcess(["run", str(file)], folder / "broker.log")
     try:
-        broker.await_ready()
+        broker.await_state("ready")
         yield broker
     finally:
         broker.stop()

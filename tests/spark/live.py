@@ -57,7 +57,7 @@ class LiveBroker:
         self.lives = 0
         stomp_port, *self._http_ports = free_ports(3 if self.is_pair else 2)
         self.process = self._start({"stomp": stomp_port, "http": self._http_ports[0]})
-        self.process.await_ready(self.start_s)
+        self.process.await_state("ready", self.start_s)
 
     def _start(self, ports: Mapping[str, int]) -> BrokerProcess:
         self.lives += 1
@@ -99,7 +99,7 @@ class LiveBroker:
             self.process.kill()
         self.name = name or self.name
         self.process = self._start(dict(self.process.ports))
-        self.process.await_ready(self.start_s)
+        self.process.await_state("ready", self.start_s)
 
     def fail_over(self) -> None:
         """A stand-by is there, and takes over from the one that works, which gets SIGKILL."""
@@ -112,7 +112,7 @@ class LiveBroker:
             raise
         self.process.kill()
         self.process = other
-        other.await_ready(self.start_s)
+        other.await_state("ready", self.start_s)
 
 
 @contextmanager

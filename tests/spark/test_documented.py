@@ -99,7 +99,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     environment = {**os.environ, "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}
     process = BrokerProcess(["run", "broker.xml"], folder / "broker.log", folder=folder, environment=environment)
     try:
-        process.await_ready()
+        process.await_state("ready")
         yield process
         assert process.stop() == 0, process.said
     finally:

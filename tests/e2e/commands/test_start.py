@@ -45,7 +45,7 @@ def test_the_broker_does_what_the_comments_say(alone: User) -> None:
     environment = {**os.environ, **alone.environment, **variables}
     broker = BrokerProcess(["run"], alone.folder / "log", environment=environment, folder=alone.folder, anew=True)
     try:
-        broker.await_ready()
+        broker.await_state("ready")
         line = r"^\S+Z BRK-1002 acceptor=http console: (http://127\.0\.0\.1:\d+/ui/)$"
         (console,) = re.findall(line, broker.said, re.MULTILINE)
         for url in (console, console.removesuffix("ui/")):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.console.screen import Screen
-from tests.e2e.pair import pair_in
+from tests.e2e.pair import Pair
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import connected
 from tests.kit.http import Reply, ask
@@ -242,9 +242,9 @@ def test_why_a_broker_is_unreachable(browser: Browser, own: BrokerProcess, tmp_p
 
 @needs_browser
 def test_a_stand_by_says_for_whom_it_waits(browser: Browser, own: BrokerProcess, tmp_path: Path) -> None:
-    with pair_in(tmp_path, http=f";allowedOrigins={own.url}") as pair:
-        pair.ready()
-        waiting = pair.waiting()
+    with Pair(tmp_path, http=f";allowedOrigins={own.url}") as pair:
+        pair.start()
+        waiting = pair.start("backup")
         screen = Screen(browser, own)
         screen.open("/")
         add(screen, waiting.url)
