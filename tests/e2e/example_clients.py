@@ -12,20 +12,8 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
-from tests.e2e.foreign_clients import (
-    CACHE,
-    COMPILE_S_MAX,
-    PROGRAMS,
-    Absent,
-    attempt,
-    compiled_go,
-    folder_for,
-    loading,
-    new_folder,
-    node_with,
-    perl_with_net_stomp,
-    tool,
-)
+from tests.e2e.foreign_clients import COMPILE_S_MAX, PROGRAMS, compiled_go, loading, node_with, perl_with_net_stomp
+from tests.kit.packages import CACHE, Absent, attempt, folder_for, new_folder, tool
 
 EXAMPLES: Final = PROGRAMS / "examples"
 

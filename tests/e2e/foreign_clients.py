@@ -6,23 +6,20 @@ cannot get is ``Absent``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.kit.packages import Absent, attempt, folder_for, new_folder, taken_apart, tool
 from tests.kit.sources import ROOT
 
 PROGRAMS = ROOT / "tests" / "clients"
-CACHE = ROOT / ".cache" / "clients"
-INSTALL_S_MAX = 90
 COMPILE_S_MAX = 600
 RUN_S_MAX = 300
 
@@ -44,10 +41,6 @@ CHECKS = (
 )
 NOT_IN_1_0 = frozenset({"refuses", "keeps_heart_beats"})
 VERSIONS = ("1.0", "1.1", "1.2")
-
-
-class Absent(Exception):
-    """This machine has no such client and cannot get it; says why."""
 
 
 @dataclass(frozen=True)
@@ -106,56 +99,6 @@ def read_verdicts(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 # ---- libraries -----------------------------------------------------------------------------------
-
-
-def attempt(
-    command: Sequence[str], folder: Path, environment: dict[str, str] | None = None, timeout_s: float = INSTALL_S_MAX
-) -> None:
-    """Runs a step of an installation, or looks whether there is what a program needs. Raises Absent with its last
-    words.
-    """
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Absent(str(error)) from error
-    if done.returncode:
-        raise Absent(f"{' '.join(command[:3])}: {' '.join((done.stderr or done.stdout).split())[-300:]}")
-
-
-def tool(name: str) -> str:
-    """The path of a program. Raises Absent."""
-    path = shutil.which(name)
-    if path is None:
-        raise Absent(f"there is no {name} on the path")
-    return path
-
-
-@contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """A folder that becomes ``target`` when all went well, so that a run that is stopped leaves no half of it. The one
-    that another process has made meanwhile stays: it is in use.
-    """
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as name:
-        folder = Path(name) / "new"
-        folder.mkdir()
-        yield folder
-        with suppress(OSError):
-            folder.rename(target)
-
-
-def folder_for(name: str, *sources: Path) -> Path:
-    """The folder of the cache for what is made of these files."""
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()
-    return CACHE / f"{name}-{digest[:12]}"
 
 
 def node_with(home: Path, *packages: str) -> tuple[str, Path]:
@@ -217,14 +160,7 @@ def loading(program: str, load: Sequence[str], inside: str, *packages: str) -> l
     with suppress(Absent):
         attempt([path, *load], PROGRAMS)
         return [path]
-    target = CACHE / f"debian-{packages[0]}"
-    if not target.exists():
-        apt_get, dpkg = tool("apt-get"), tool("dpkg")
-        with new_folder(target) as folder:
-            attempt([apt_get, "-o", "Acquire::http::Timeout=15", "download", *packages], folder)
-            for package in folder.glob("*.deb"):
-                attempt([dpkg, "-x", str(package), str(folder)], folder)
-    command = [path, "-I", str(target / inside)]
+    command = [path, "-I", str(taken_apart(*packages) / inside)]
     attempt([*command, *load], PROGRAMS)
     return command
 

@@ -17,20 +17,12 @@ logged = partial(storing, core=CORE.format(-1), kept=DAYS)
 """A broker that keeps its log in small files."""
 
 
-def answer(
-    broker: BrokerProcess, path: str, method: str = "GET", body: object = None, **headers: str
-) -> tuple[int, bytes]:
-    """Its status and its body."""
-    reply = broker.ask(method, path, body, **headers)
-    return reply.status, reply.body
-
-
 def bytes_of(broker: BrokerProcess, number: int, first: int = 0, end: int | None = None) -> bytes:
     """Part of a segment."""
     wanted = f"bytes={first}-{'' if end is None else end - 1}"
-    status, data = answer(broker, f"/log/segments/{number}", Range=wanted)
-    assert status == 206, (number, wanted, data)
-    return data
+    reply = broker.ask("GET", f"/log/segments/{number}", Range=wanted)
+    assert reply.status == 206, (number, wanted, reply.body)
+    return reply.body
 
 
 def send(broker: BrokerProcess, count: int, destination: str = "/queue/q", body: bytes = bytes(500)) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
-from tests.kit.process import HTTP, STOMP, configuration
+from tests.kit.process import configuration
 
-_OPEN = "<security-enabled>false</security-enabled>"
 _PERMISSIONS = "".join(
     f'<permission type="{name}" roles="amq"/>'
     for name in (
@@ -16,9 +16,7 @@ _PERMISSIONS = "".join(
         "deleteDurableQueue", "createNonDurableQueue", "deleteNonDurableQueue", "view", "edit",
     )
 )  # fmt: skip
-_SECURITY = f"""<security-enabled>true</security-enabled>
-<security-settings><security-setting match="#">{_PERMISSIONS}</security-setting></security-settings>
-{{authentication}}"""
+_SECURITY = f'<security-settings><security-setting match="#">{_PERMISSIONS}</security-setting></security-settings>'
 
 _AUTHENTICATOR = '''\
 """Users whose password is their name. The login of anybody whose name begins with slow waits until a file is there."""
@@ -43,11 +41,8 @@ class OwnUsers:
 '''
 
 
-def secured(authentication: str = "", acceptor: str = "") -> str:
-    """A broker.xml with users; everybody with the role amq may do everything."""
-    text = configuration({"stomp": STOMP + acceptor, "http": HTTP})
-    assert _OPEN in text
-    return text.replace(_OPEN, _SECURITY.format(authentication=authentication))
+secured = partial(configuration, security=_SECURITY)
+"""A broker.xml with users; everybody with the role amq may do everything."""
 
 
 def write_authenticator(folder: Path) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.kit.process import STOMP, configuration
 
@@ -22,18 +22,15 @@ _ONLY_STOMP: Final = {"stomp": STOMP}
 
 def configured(
     folder: Path,
-    *,
-    persists: bool = True,
     core: str = "",
-    addresses: str = "",
     settings: str = "",
     acceptors: Mapping[str, str] = _ONLY_STOMP,
+    **options: Any,
 ) -> Path:
-    """The configuration file of a broker with everything in ``folder``; the rest is more XML."""
+    """The configuration file of a broker with everything in ``folder``; the rest is more XML, or as there."""
     core = f"""<journal-file-size>64K</journal-file-size>
     <message-expiry-scan-period>50</message-expiry-scan-period>{core}"""
     file = folder / "broker.xml"
-    settings = SETTINGS + settings
-    text = configuration(acceptors, folder=folder, persists=persists, core=core, addresses=addresses, settings=settings)
+    text = configuration(acceptors, folder=folder, core=core, settings=SETTINGS + settings, **options)
     file.write_text(text, "utf-8")
     return file

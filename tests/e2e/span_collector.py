@@ -6,12 +6,12 @@ import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.kit.web_server import serving
+from tests.kit.web_server import Handler, serving
 
 
 @dataclass
@@ -34,7 +34,7 @@ def collecting() -> Iterator[SpanCollector]:
     """A collector on a free port."""
     collector = SpanCollector("")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Collecting(Handler):
         def do_POST(self) -> None:
             if "content-length" in self.headers:
                 body = self.rfile.read(int(self.headers["content-length"]))
@@ -53,11 +53,9 @@ def collecting() -> Iterator[SpanCollector]:
                     collector.services |= {one.value.string_value for one in resource.resource.attributes}
                     for scope in resource.scope_spans:
                         collector.spans += scope.spans
-            self.send_response_only(collector.status)
-            self.send_header("content-length", "0")
-            self.end_headers()
+            self.answer(collector.status)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Collecting)
     collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
     with serving(server):
         yield collector

@@ -11,7 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.edited import Edited, edited, text_of
+from tests.e2e.edited import text_of
+from tests.e2e.management.told import Told, operated
 from tests.kit.forks import run_text
 from tests.kit.process import WAIT_S
 
@@ -157,11 +158,11 @@ ROWS: Final = {
 }
 
 
-def counts(it: Edited) -> dict[str, int]:
+def counts(it: Told) -> dict[str, int]:
     return {name: row["messageCount"] for name, row in it.broker.rows("queues").items() if name != "other"}
 
 
-def fill(it: Edited, headers: Mapping[str, str] | None = None, name: str = "") -> None:
+def fill(it: Told, headers: Mapping[str, str] | None = None, name: str = "") -> None:
     own = {"destination": scoped(name, "a::q"), "persistent": "true", **(headers or {})}
     with it.client() as sender:
         for number in range(_COUNT):
@@ -174,7 +175,7 @@ def scoped(name: str, text: str) -> str:
     return re.sub(r'((?:name|match)="|queue |queue=|address |::|^)(?=[abqr]\b|#)', rf"\1{place}", text)
 
 
-def lines_of(it: Edited, name: str, words: str) -> list[str]:
+def lines_of(it: Told, name: str, words: str) -> list[str]:
     """The lines of the log about the row's queue that have these words."""
     own = [scoped(name, "queue=q "), scoped(name, "queue q")]
     return [line for line in it.broker.said.splitlines() if words in line and any(each in line for each in own)]
@@ -184,7 +185,7 @@ def test_nothing_durable_goes_without_a_word(tmp_path: Path) -> None:
     """The rows stand side by side in one file."""
     before = "".join(scoped(name, on("a", queue())) for name in ROWS)
     settings = "".join(scoped(name, row.settings) for name, row in ROWS.items())
-    with edited(config(before, OTHER, settings=settings), tmp_path) as it:
+    with operated(config(before, OTHER, settings=settings), tmp_path) as it:
         for name, row in ROWS.items():
             fill(it, row.headers, name)
         assert counts(it) == {scoped(name, "q"): _COUNT for name in ROWS}
@@ -196,7 +197,7 @@ def test_nothing_durable_goes_without_a_word(tmp_path: Path) -> None:
     left = {scoped(name, queue): count for name, row in ROWS.items() for queue, count in row.left.items()}
     for is_first in (True, False):
         silent: list[str] = []
-        with edited(config(after, OTHER, settings=settings), tmp_path) as it:
+        with operated(config(after, OTHER, settings=settings), tmp_path) as it:
             it.broker.eventually("the messages", lambda: counts(it), lambda seen: seen == left)
             found = it.broker.rows("queues")
             for name, row in ROWS.items():
@@ -217,16 +218,16 @@ def test_nothing_durable_goes_without_a_word(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_is_not_read_is_told_and_kept(tmp_path: Path) -> None:
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         fill(it)
         it.broker.kill()
-    with edited(text_of(on("a", queue()), core=_UNWATCHED), tmp_path) as it:
+    with operated(text_of(on("a", queue()), core=_UNWATCHED), tmp_path) as it:
         assert counts(it) == {"q": 0}
         assert "the journal in" in it.broker.said
         assert "is kept and not read" in it.broker.said
         assert "is kept and not read" in run_text(["check", str(it.file)], timeout=WAIT_S, folder=tmp_path).stdout
         it.broker.kill()
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         assert counts(it) == {"q": _COUNT}
         assert "is kept and not read" not in it.broker.said
 
@@ -234,7 +235,7 @@ def test_a_journal_that_is_not_read_is_told_and_kept(tmp_path: Path) -> None:
 # ---- what is said beforehand -----------------------------------------------------------------------
 
 
-def pending(it: Edited) -> int:
+def pending(it: Told) -> int:
     """What waits for a restart, which the answer of the API, and the metric, say alike."""
     count = len(it.state["pendingRestart"])
     it.broker.await_metric(count, "artemis_config_pending_restart")
@@ -242,7 +243,7 @@ def pending(it: Edited) -> int:
 
 
 def test_a_reload_leaves_a_queue_with_messages_where_it_is_until_it_is_deleted(tmp_path: Path) -> None:
-    with edited(config(OTHER + on("a", queue())), tmp_path) as it:
+    with operated(config(OTHER + on("a", queue())), tmp_path) as it:
         fill(it)
         it.write(config(OTHER + on("b", queue())))
         said = it.command("diff", "--running").stdout
@@ -265,7 +266,7 @@ def test_a_reload_leaves_a_queue_with_messages_where_it_is_until_it_is_deleted(t
 @pytest.mark.parametrize("setting_name", ["config-delete-queues", "config-delete-addresses"])
 def test_with_force_it_goes_with_its_messages_and_nothing_waits(setting_name: str, tmp_path: Path) -> None:
     force = setting(f"<{setting_name}>FORCE</{setting_name}>")
-    with edited(config(on("a", queue()), settings=force), tmp_path) as it:
+    with operated(config(on("a", queue()), settings=force), tmp_path) as it:
         fill(it)
         it.write(config(on("b", queue()), settings=force))
         said = it.command("diff", "--running").stdout
@@ -277,7 +278,7 @@ def test_with_force_it_goes_with_its_messages_and_nothing_waits(setting_name: st
 
 
 def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         fill(it)
         it.write(config(on("a", NOT_DURABLE)))
         said = it.command("diff", "--running").stdout
@@ -287,7 +288,7 @@ def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
         assert "result=partly request" in it.broker.said, "the audit log says so, too"
         assert pending(it) == 1
         it.broker.kill()
-    with edited(config(on("a", NOT_DURABLE)), tmp_path) as it:
+    with operated(config(on("a", NOT_DURABLE)), tmp_path) as it:
         assert (counts(it), it.queue("q")["durable"], pending(it)) == ({"q": 5}, True, 1)
         assert "it stays durable, with its 5 messages" in str(it.broker.api("/health/ready"))
         it.write(config(on("a", queue())))
@@ -299,18 +300,18 @@ def test_a_queue_stays_durable_until_it_is_empty(tmp_path: Path) -> None:
         it.reload()
         assert (it.queue("q")["durable"], pending(it)) == (True, 1)
         it.broker.kill()
-    with edited(config(on("a", NOT_DURABLE)), tmp_path) as it:
+    with operated(config(on("a", NOT_DURABLE)), tmp_path) as it:
         assert (it.queue("q")["durable"], pending(it)) == (False, 0)
 
 
 def test_an_empty_queue_moves_with_a_start_and_stays_paused(tmp_path: Path) -> None:
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         fill(it)
         assert it.command("queue", "purge", "q", "--yes").returncode == 0
         assert it.command("queue", "pause", "q").returncode == 0
         it.broker.kill()
     for _ in range(2):
-        with edited(config(on("b", queue())), tmp_path) as it:
+        with operated(config(on("b", queue())), tmp_path) as it:
             assert (counts(it), it.queue("q")["address"], it.queue("q")["paused"]) == ({"q": 0}, "b", True)
             assert (pending(it), " CFG-" in it.broker.said) == (0, False)
             it.broker.kill()
@@ -318,7 +319,7 @@ def test_an_empty_queue_moves_with_a_start_and_stays_paused(tmp_path: Path) -> N
 
 def test_what_waited_for_a_restart_waits_no_more_when_it_is_made_anew(tmp_path: Path) -> None:
     """Also a queue that an operator deletes, and one whose file goes back to what it was."""
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         it.write(config(on("a", queue(more='sort-key="rank"'))))
         it.reload()
         assert pending(it) == 1
@@ -336,7 +337,7 @@ def test_what_waited_for_a_restart_waits_no_more_when_it_is_made_anew(tmp_path: 
 
 
 def test_a_queue_of_a_reload_is_declared_as_those_of_the_start(tmp_path: Path) -> None:
-    with edited(config(on("a", queue())), tmp_path) as it:
+    with operated(config(on("a", queue())), tmp_path) as it:
         started = {name: it.queue("q")[name] for name in ("life", "declaredAt", "autoCreated")}
         it.write(config(on("a", queue()) + on("b", queue("r"))))
         it.reload()
@@ -367,7 +368,7 @@ def test_check_reads_the_journal_and_tells_what_a_start_would_do(settings: str, 
     before = config(*(scoped(name, on("a", queue())) for name in CHECKED), settings=settings)
     after = "".join(scoped(name, addresses) for name, (addresses, _, _) in CHECKED.items())
     more = "".join(scoped(name, setting) for name, (_, setting, _) in CHECKED.items())
-    with edited(before, tmp_path) as it:
+    with operated(before, tmp_path) as it:
         for name in CHECKED:
             fill(it, name=name)
         it.write(config(after, settings=settings + more))
@@ -385,5 +386,5 @@ def test_check_reads_the_journal_and_tells_what_a_start_would_do(settings: str, 
                     continue
                 code = "loses-messages" if name in ("ring", "time to live") or "FORCE" in name else "kept-messages"
                 assert any(scoped(name, told) in line and f"[{code}]" in line for line in lines), (name, checked.stdout)
-    with edited(before, tmp_path) as it:
+    with operated(before, tmp_path) as it:
         assert counts(it) == {scoped(name, "q"): _COUNT for name in CHECKED}

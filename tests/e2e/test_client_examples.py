@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.example_clients import PREPARE, SLOW
-from tests.e2e.foreign_clients import CLIENTS, RUN_S_MAX, Absent, ForeignClient
-from tests.kit.process import BrokerProcess, running
-from tests.kit.users import give_user
+from tests.e2e.foreign_clients import CLIENTS, RUN_S_MAX, ForeignClient
+from tests.kit.packages import Absent
+from tests.kit.process import BrokerProcess, for_the_module, running
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = dict(
     re.findall(r"<!-- example: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs" / "clients.md").read_text(), re.DOTALL)
 )
+SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
+PORTS = {**os.environ, "STOMP_PORT": "0", "HTTP_PORT": "0"}
+USERS = {"artemis-users.properties": b"user=password\n", "artemis-roles.properties": b"amq=user\n"}
 
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    shipped = (ROOT / "broker.xml").read_text().replace("${STOMP_PORT:61613}", "0").replace("${HTTP_PORT:8161}", "0")
-    folder = tmp_path_factory.mktemp("examples")
-    give_user(folder, "user", "password")
-    with running(shipped, folder) as process:
-        yield process
+broker = for_the_module(partial(running, SHIPPED, environment=PORTS, beside=USERS))
 
 
 def test_each_example_is_run() -> None:
@@ -56,8 +54,8 @@ def bare_machine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: py
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setattr("sys.executable", str(programs / "python"))
-    for module in ("foreign_clients", "example_clients"):
-        monkeypatch.setattr(f"tests.e2e.{module}.CACHE", tmp_path / "cache")
+    for module in ("kit.packages", "e2e.example_clients"):
+        monkeypatch.setattr(f"tests.{module}.CACHE", tmp_path / "cache")
 
 
 @pytest.mark.usefixtures("bare_machine")

@@ -9,7 +9,8 @@ import functools
 
 import pytest
 
-from tests.e2e.foreign_clients import CHECKS, CLIENTS, VERSIONS, Absent, ForeignClient
+from tests.e2e.foreign_clients import CHECKS, CLIENTS, VERSIONS, ForeignClient
+from tests.kit.packages import Absent
 from tests.kit.process import BrokerProcess
 
 pytestmark = pytest.mark.e2e

@@ -9,8 +9,9 @@ from functools import partial
 import pytest
 import stomp
 
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with, read_verdicts
+from tests.e2e.foreign_clients import PROGRAMS, node_with, read_verdicts
 from tests.e2e.stomp_py_client import Listener
+from tests.kit.packages import Absent
 from tests.kit.process import LOOPBACK, STOMP, WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
 
 pytestmark = pytest.mark.e2e

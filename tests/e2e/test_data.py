@@ -33,6 +33,7 @@ from tests.e2e.data_command import (
     stocked,
 )
 from tests.kit.client import StompSocket, connected
+from tests.kit.forks import program
 from tests.kit.process import WAIT_S, eventually
 
 pytestmark = pytest.mark.e2e
@@ -103,9 +104,8 @@ def test_an_import_that_is_killed_goes_on(tmp_path: Path) -> None:
     whole = path.rename(tmp_path / "whole.jsonl")
     os.mkfifo(path)
     with stocked(tmp_path, "new", -1) as broker:
-        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
         for line_count in (1200, 2400, 3600):  # it gets so many lines through a pipe, and waits for more
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("wb") as feed:
+            with program("data", "imp", path, "--url", broker.url) as process, path.open("wb") as feed:
                 with whole.open("rb") as file:
                     feed.writelines(islice(file, line_count))
                 feed.flush()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 
 from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, lines, whole_messages
 from tests.kit.client import connected
+from tests.kit.forks import program
 from tests.kit.process import HTTP, WAIT_S, BrokerProcess, anycast
 from tests.kit.proxy import Proxy
 from tests.kit.secured import USERS, secured_broker
@@ -231,10 +229,8 @@ def test_a_broker_that_is_killed_meanwhile_has_each_once(tmp_path: Path) -> None
         with a_broker(tmp_path, "new", anycast("jobs")) as broker:
             gate.broker_port = broker.ports["http"]
             gate.free.release(2)
-            command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", gate.url]
-            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            with program("data", "imp", path, "--url", gate.url) as process:
                 assert gate.waiting.acquire(timeout=WAIT_S)  # two requests were answered, and the third is made
-                broker.code_expected = -signal.SIGKILL
                 broker.kill()
                 gate.free.release(1)
                 _, errors = process.communicate(timeout=WAIT_S)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -26,7 +25,7 @@ from tests.e2e.data_command import (
     whole_messages,
 )
 from tests.kit.client import connected
-from tests.kit.forks import run_text
+from tests.kit.forks import program, run_text
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import WAIT_S
 from tests.kit.proxy import Proxy
@@ -154,9 +153,8 @@ def test_what_comes_back_meanwhile_is_in_it_once(tmp_path: Path) -> None:
 @contextmanager
 def _exporting(gate: Proxy, path: Path, requests: int) -> Iterator[subprocess.Popen[str]]:
     """An export that has made so many requests more, and waits for the answer to the next one."""
-    command = [sys.executable, "-m", "artemis_py", "data", "exp", "--url", gate.url, "--output", str(path)]
     gate.free.release(requests)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with program("data", "exp", "--url", gate.url, "--output", path) as process:
         assert gate.waiting.acquire(timeout=WAIT_S)
         yield process
 
@@ -215,7 +213,6 @@ def test_a_broker_that_is_killed_and_started_meanwhile(tmp_path: Path) -> None:
             with connected(broker.port) as client:
                 client.publish("/queue/orders", range(12_001))
             with _exporting(gate, path, FIRST_REQUESTS + 3) as process:
-                broker.code_expected = -signal.SIGKILL
                 broker.kill()
                 gate.free.release(1)
                 _, errors = process.communicate(timeout=WAIT_S)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 
 from tests.e2e.data_command import END, FIRST, a_broker, a_line, an_export, data, noted_by
 from tests.kit.client import connected
-from tests.kit.forks import run_text
+from tests.kit.forks import program, run_text
 from tests.kit.process import WAIT_S, BrokerProcess, eventually
 from tests.kit.secured import USERS, secured_broker
 
@@ -193,14 +191,13 @@ def test_an_import_that_is_killed_after_it_made_queues(tmp_path: Path) -> None:
     notes = Path(f"{path}.imported")
     os.mkfifo(path)
     with a_broker(tmp_path, "new") as broker:
-        command = [sys.executable, "-m", "artemis_py", "data", "imp", str(path), "--url", broker.url]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
+        with program("data", "imp", path, "--url", broker.url) as process, path.open("w") as feed:
             feed.write(head + messages[0])
             feed.flush()
             eventually("made", lambda: broker.rows("queues"), lambda seen: seen.get("still", {}).get("paused") is True)
             process.send_signal(signal.SIGKILL)
         assert (noted_by(path)["lines"], noted_by(path)["unsettled"]) == (0, ["queue.good", "queue.still"])
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, path.open("w") as feed:
+        with program("data", "imp", path, "--url", broker.url) as process, path.open("w") as feed:
             feed.write(head + "".join(messages[:600]))
             feed.flush()
             eventually("noted", lambda: noted_by(path), lambda noted: noted["lines"] > 500)

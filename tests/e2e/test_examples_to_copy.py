@@ -8,12 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.foreign_clients import GO_ENVIRONMENT, Absent, attempt, tool
+from tests.e2e.foreign_clients import GO_ENVIRONMENT
+from tests.kit.forks import said_by
+from tests.kit.packages import Absent, attempt, tool
 from tests.kit.sources import ROOT
 
 EXAMPLES = ROOT / "integrations" / "examples"
@@ -25,15 +27,9 @@ IMAGE = "artemis-py"
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 
-def played(command: Sequence[str], home: Path, **environment: str) -> str:
-    """What the tests of a project say, all of which must pass."""
-    program = {"ARTEMIS_PY": f"{sys.executable} -m artemis_py", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=home, env={**os.environ, **program, **environment},
-        capture_output=True, text=True, timeout=RUN_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    return done.stdout
+ENVIRONMENT = {**os.environ, "ARTEMIS_PY": f"{sys.executable} -m artemis_py", "PYTHONPATH": str(ROOT)}
+played = partial(said_by, env=ENVIRONMENT, timeout=RUN_S)
+"""What the tests of a project say, all of which must pass."""
 
 
 def with_maven(home: Path, name: str) -> str:
@@ -58,7 +54,7 @@ LONG = pytest.mark.skipif(
 )
 def test_a_project_of_maven(tmp_path: Path, name: str, tests: str, count: int) -> None:
     home = Path(shutil.copytree(EXAMPLES / name, tmp_path / name))
-    played([with_maven(home, name), "-q", "-B", "test"], home)
+    played(with_maven(home, name), "-q", "-B", "test", cwd=home)
     report = (home / "target" / "surefire-reports" / f"example.{tests}.txt").read_text("utf-8")
     assert f"Tests run: {count}, Failures: 0, Errors: 0, Skipped: 0" in report
 
@@ -70,9 +66,9 @@ def test_go(tmp_path: Path) -> None:
         attempt([go, "mod", "download"], home, GO_ENVIRONMENT, FETCH_S)
     except Absent as absent:
         pytest.skip(f"integrations/examples/go: {absent}")
-    assert "--- PASS: TestAnOrderIsTakenAndAcknowledged" in played(
-        [go, "test", "-count=1", "-v", "./..."], home, **GO_ENVIRONMENT
-    )
+    environment = {**ENVIRONMENT, **GO_ENVIRONMENT}
+    said = played(go, "test", "-count=1", "-v", "./...", cwd=home, env=environment)
+    assert "--- PASS: TestAnOrderIsTakenAndAcknowledged" in said
 
 
 def test_both_projects_of_java_have_the_same_broker() -> None:
@@ -182,19 +178,19 @@ def test_the_python_example_in_a_container(tmp_path: Path) -> None:
     with_image("integrations/examples/testcontainers/test_orders.py")
     pytest.importorskip("testcontainers", reason="testcontainers of Python is not installed")
     command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", str(CONTAINERS / "test_orders.py")]
-    assert "1 passed" in played(command, tmp_path)
+    assert "1 passed" in played(*command, cwd=tmp_path)
 
 
 def test_the_java_example_compiles(tmp_path: Path) -> None:
     home = Path(shutil.copytree(EXAMPLES / "testcontainers", tmp_path / "testcontainers"))
-    played([with_maven(home, "testcontainers"), "-q", "-B", "test-compile"], home)
+    played(with_maven(home, "testcontainers"), "-q", "-B", "test-compile", cwd=home)
     assert (home / "target" / "test-classes" / "example" / "ContainerTest.class").exists()
 
 
 def test_the_java_example_in_a_container(tmp_path: Path) -> None:
     with_image("integrations/examples/testcontainers/ContainerTest.java")
     home = Path(shutil.copytree(EXAMPLES / "testcontainers", tmp_path / "testcontainers"))
-    played([with_maven(home, "testcontainers"), "-q", "-B", "test"], home)
+    played(with_maven(home, "testcontainers"), "-q", "-B", "test", cwd=home)
 
 
 def test_what_docs_testing_shows_is_in_the_projects() -> None:

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from artemis_py.cli.main import main
 from tests.kit.documents import NO_LOGINS, document
 from tests.kit.forks import run_text
-from tests.kit.process import LOOPBACK, BrokerProcess, running
+from tests.kit.process import LOOPBACK, BrokerProcess, for_the_module, running
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-do-i.md").read_text("utf-8")
@@ -31,23 +31,20 @@ RUN_S = 120
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The one that comes with the broker, with persistence and a log."""
-    folder = tmp_path_factory.mktemp("how")
-    text = (ROOT / "broker.xml").read_text("utf-8")
-    text = text.replace("<persistence-enabled>false</persistence-enabled>", RETAINED)
-    assert RETAINED in text
-    text = re.sub(r"\$\{(STOMP|HTTP)_PORT:\d+\}", "0", text).replace(">data/", f">{folder}/data/")
-    text = text.replace("<name>", f"<journal-directory>{folder}/data/journal</journal-directory><name>", 1)
-    with running(text, folder, {**os.environ, "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}) as process:
-        yield process
+SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
+KEEPS = SHIPPED.replace("<persistence-enabled>false</persistence-enabled>", RETAINED)
+"""The one that comes with the broker, with persistence and a log."""
+assert RETAINED in KEEPS
+CHOICES = {"STOMP_PORT": "0", "HTTP_PORT": "0", "ARTEMIS_PY_NEW_PASSWORD": PASSWORD}
+
+
+broker = for_the_module(partial(running, KEEPS, environment={**os.environ, **CHOICES}))
 
 
 @pytest.fixture
 def place(tmp_path: Path, broker: BrokerProcess) -> Path:
     """A folder with the shipped file, the broker's data, and the command."""
-    (tmp_path / "broker.xml").write_text((ROOT / "broker.xml").read_text("utf-8"))
+    (tmp_path / "broker.xml").write_text(SHIPPED, "utf-8")
     (tmp_path / "data").symlink_to(broker.log.parent / "data")
     command = tmp_path / "bin" / "artemis-py"
     command.parent.mkdir()

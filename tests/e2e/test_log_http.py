@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +19,9 @@ from artemis_py.storage.format.reader import LogReader
 from artemis_py.storage.format.records import inner_records
 from artemis_py.storage.format.scan import log_files, whole_records
 from artemis_py.storage.format.segment_index import decode_index, index_name, index_of
-from tests.e2e.log_reader import CORE, LITTLE, PERSISTENT, answer, bytes_of, logged, send
+from tests.e2e.log_reader import CORE, LITTLE, PERSISTENT, bytes_of, logged, send
 from tests.kit.client import connected
+from tests.kit.forks import program
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import HTTP, LOOPBACK, STOMP, WAIT_S, BrokerProcess, eventually
 
@@ -113,8 +112,10 @@ def test_a_segment_that_moves_and_goes_while_it_is_read(tmp_path: Path) -> None:
         send(broker, 600, "/queue/other")
         with connected(broker.port) as client:
             client.take("/queue/other", 600)
-            gone = broker.eventually("it is gone", lambda: answer(broker, "/log/segments/1"), lambda one: one[0] != 200)
-        assert gone == (410, b"segment 1 is no longer in the log: retention removed it\n")
+            gone = broker.eventually(
+                "it is gone", lambda: broker.ask("GET", "/log/segments/1"), lambda one: one.status != 200
+            )
+        assert gone.answer == (410, b"segment 1 is no longer in the log: retention removed it\n")
         assert broker.api("/log")["first_lsn"] > first["last_lsn"]
 
 
@@ -147,16 +148,16 @@ def test_large_bodies_are_read_by_number(tmp_path: Path) -> None:
         large = codec.decode_message(record.payload).message.body
         assert not isinstance(large, bytes)
         path = f"/log/bodies/{large.number}"
-        assert answer(broker, path) == (200, body)
-        assert answer(broker, path, Range="bytes=32-63") == (206, body[32:64])
+        assert broker.ask("GET", path).answer == (200, body)
+        assert broker.ask("GET", path, Range="bytes=32-63").answer == (206, body[32:64])
         with connected(broker.port) as client:
             client.subscribe("/queue/q", ack="auto")
             assert client.message().body == body
         broker.eventually(
             "it is retained", lambda: list((tmp_path / "kept" / "large").glob("*.body")), lambda found: len(found) == 1
         )
-        assert answer(broker, path) == (200, body)
-        status, text = answer(broker, f"/log/bodies/{large.number + 1}")
+        assert broker.ask("GET", path).answer == (200, body)
+        status, text = broker.ask("GET", f"/log/bodies/{large.number + 1}").answer
         assert (status, text) == (404, f"there is no body {large.number + 1}, or it was removed\n".encode())
 
 
@@ -172,18 +173,13 @@ def test_a_busy_broker_lets_readers_on_its_machine_wait(tmp_path: Path) -> None:
 
         def took_s() -> float:
             began_s = time.monotonic()
-            assert answer(broker, f"/log/bodies/{large.number}") == (200, body)
+            assert broker.ask("GET", f"/log/bodies/{large.number}").answer == (200, body)
             return time.monotonic() - began_s
 
         # more messages than it can take, from another process
-        command = [sys.executable, "-m", "artemis_py", "perf", f"stomp://{LOOPBACK}:{broker.port}"]
-        options = ["--scenario", "1", "--seconds", "60", "--warmup", "60"]
-        load = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
+        words = f"perf stomp://{LOOPBACK}:{broker.port} --scenario 1 --seconds 60 --warmup 60".split()
+        with program(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
             broker.eventually("a reader waits", took_s, lambda seconds: seconds >= 0.75)
-        finally:
-            load.kill()
-            load.wait()
         broker.eventually("a reader need not wait", took_s, lambda seconds: seconds < 0.5)
 
 
@@ -196,7 +192,6 @@ def test_a_killed_broker_tells_the_same_log_again(tmp_path: Path) -> None:
         broker.api("/log/cursors/reader", "PUT", {"lsn": 7, "owner": "a query", "ttl_s": 1000})
         before = broker.api("/log")
         cursor = broker.api("/log/cursors/reader")
-        broker.code_expected = -signal.SIGKILL
         broker.kill()
     last = tmp_path / "journal" / index_name(before["segments"][-1]["name"])
     assert not last.exists()
@@ -335,17 +330,17 @@ def test_broken_requests(tmp_path: Path) -> None:
             ("/log/cursors/c", "DELETE", 404, "there is no cursor 'c'"),
             ("/log/cursors/c", "PUT", 400, "the request body is not valid JSON"),
         ):
-            got, body = answer(broker, path, method)
+            got, body = broker.ask(method, path).answer
             assert (got, text in body.decode()) == (status, True), (path, method, got, body)
         for fields, status in (({"lsn": 10**9}, 409), ({"lsn": "1"}, 400), ({"lsn": 1, "x": 2}, 400), ([], 400)):
-            assert answer(broker, "/log/cursors/c", "PUT", fields)[0] == status
-        assert answer(broker, "/log/cursors/a%20b", "PUT", {"lsn": 1})[0] == 400
-        assert answer(broker, "/log/segments/1", Range=f"bytes={size}-") == (
+            assert broker.ask("PUT", "/log/cursors/c", fields).status == status
+        assert broker.ask("PUT", "/log/cursors/a%20b", {"lsn": 1}).status == 400
+        assert broker.ask("GET", "/log/segments/1", Range=f"bytes={size}-").answer == (
             416,
             f"there are only {size} bytes\n".encode(),
         )
-        assert len(answer(broker, "/log/segments/1", Range="bytes=zzz")[1]) == size
-        assert answer(broker, "/log/segments/1", "HEAD") == (200, b"")
+        assert len(broker.ask("GET", "/log/segments/1", Range="bytes=zzz").body) == size
+        assert broker.ask("HEAD", "/log/segments/1").answer == (200, b"")
         for rubbish in (
             b"PUT /log/cursors/c HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" + bytes(70000),
             b"\0" * 99,
@@ -360,8 +355,8 @@ def test_without_retention_no_cursor_and_without_a_journal_no_log(tmp_path: Path
     with logged(tmp_path, kept="") as broker:
         send(broker, 3)
         assert broker.api("/log")["segments"][0]["messages"] == 3
-        status, text = answer(broker, "/log/cursors/c", "PUT", {"lsn": 1})
+        status, text = broker.ask("PUT", "/log/cursors/c", {"lsn": 1}).answer
         assert (status, b"set journal-retention-directory" in text) == (409, True)
     with logged(tmp_path, kept="", persists=False) as broker:
         for path in ("/log", "/log/segments/1", "/log/cursors", "/log/cursors/c"):
-            assert answer(broker, path) == (404, b"this broker keeps no log: persistence-enabled is false\n")
+            assert broker.ask("GET", path).answer == (404, b"this broker keeps no log: persistence-enabled is false\n")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from artemis_py.storage.format.address_index import decode_table, places_name
-from tests.e2e.log_reader import LITTLE, answer, logged, send
+from tests.e2e.log_reader import LITTLE, logged, send
 from tests.kit.client import connected
 from tests.kit.process import BrokerProcess
 
@@ -32,7 +32,7 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
         found = surveyed(broker, 2)
         published = 0
         for one in found:
-            status, data = answer(broker, f"/log/segments/{one['segment']}/places")
+            status, data = broker.ask("GET", f"/log/segments/{one['segment']}/places").answer
             assert (status, len(data)) == (200, one["places"])
             table = decode_table(data)
             assert (table.of.number, table.of.last_lsn, table.of.size_bytes) == (
@@ -55,7 +55,7 @@ def test_closed_segments_get_places_and_keep_them_when_they_are_retained(tmp_pat
             lambda one: one["segment"] == first and "Z.log" in one["name"],
         )
         beside = tmp_path / "kept" / places_name(retained["name"])
-        assert answer(broker, f"/log/segments/{first}/places") == (200, beside.read_bytes())
+        assert broker.ask("GET", f"/log/segments/{first}/places").answer == (200, beside.read_bytes())
         assert beside.stat().st_mode & 0o077 == 0
     (tmp_path / "kept" / places_name("artemis-journal-000000009999-20260131T235959.999Z.log")).write_bytes(b"x")
     (tmp_path / "journal" / places_name("artemis-journal-000000009999.log")).write_bytes(b"x")

@@ -11,7 +11,7 @@ import pytest
 from artemis_py.security.users.passwords import ITERATIONS, hashed
 from tests.e2e.login_actors import secured
 from tests.kit.client import StompSocket, frame
-from tests.kit.process import LOOPBACK, needs_descriptors, running
+from tests.kit.process import HTTP, LOOPBACK, STOMP, needs_descriptors, running
 
 pytestmark = pytest.mark.e2e
 
@@ -26,7 +26,7 @@ def test_hashes_do_not_stop_the_river(tmp_path: Path) -> None:
     password = hashed("password", ITERATIONS)
     (tmp_path / "artemis-users.properties").write_text("".join(f"{name} = {password}\n" for name in ("ann", *names)))
     (tmp_path / "artemis-roles.properties").write_text(f"amq = ann,{','.join(names)}\n")
-    text = secured(acceptor=";maxConnectionsBeforeLogin=-1;handshakeTimeout=600000")
+    text = secured({"stomp": STOMP + ";maxConnectionsBeforeLogin=-1;handshakeTimeout=600000", "http": HTTP})
     logins: list[socket.socket] = []
     with running(text, tmp_path) as broker, StompSocket(broker.port) as client:
         client.connect(login="ann", passcode="password")

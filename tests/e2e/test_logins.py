@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.login_actors import secured, write_authenticator
 from tests.kit.client import StompSocket, connected, frame, refused
-from tests.kit.process import LOOPBACK, WAIT_S, running
+from tests.kit.process import BOTH, LOOPBACK, STOMP, WAIT_S, running
 from tests.kit.users import give_user
 
 pytestmark = pytest.mark.e2e
@@ -42,7 +42,7 @@ def test_users_of_a_file_log_in_and_others_do_not(tmp_path: Path) -> None:
 def test_a_login_that_takes_long_stops_nobody(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
     with (
-        running(secured(OWN), tmp_path, environment) as broker,
+        running(secured(core=OWN), tmp_path, environment) as broker,
         StompSocket(broker.port) as client,
         StompSocket(broker.port) as slow,
     ):
@@ -63,7 +63,7 @@ def test_a_login_that_takes_long_stops_nobody(tmp_path: Path) -> None:
 def test_strangers_hold_little(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
     limits = ";maxConnectionsBeforeLogin=3;handshakeTimeout=4000;maxConnectBytes=1000"
-    with running(secured(OWN, limits), tmp_path, environment) as broker:
+    with running(secured({**BOTH, "stomp": STOMP + limits}, core=OWN), tmp_path, environment) as broker:
         with StompSocket(broker.port) as first, StompSocket(broker.port) as second, StompSocket(broker.port) as late:
             first.connect(login="ann", passcode="ann")
             second.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})
@@ -87,7 +87,7 @@ def test_strangers_hold_little(tmp_path: Path) -> None:
 
 def test_guesses_become_slow_and_others_do_not(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running(secured(OWN), tmp_path, environment) as broker:
+    with running(secured(core=OWN), tmp_path, environment) as broker:
         connected(broker.port, login="ann", passcode="ann").close()
         began_s = time.monotonic()
         for number in range(7):
@@ -105,7 +105,7 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(secret)
     options = {"issuer": "me", "audience": "broker", "secret-file": str(tmp_path / "secret"), "leeway": "0"}
     named = "".join(f'<option name="{name}" value="{value}"/>' for name, value in options.items())
-    text = secured(f'<authentication><authenticator name="jwt">{named}</authenticator></authentication>')
+    text = secured(core=f'<authentication><authenticator name="jwt">{named}</authenticator></authentication>')
 
     def token(lasts_s: float) -> str:
         claims = {"iss": "me", "aud": "broker", "sub": "ann", "roles": "amq"}
@@ -122,7 +122,7 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
 
 def test_a_client_that_leaves_meanwhile_is_forgotten(tmp_path: Path) -> None:
     environment = write_authenticator(tmp_path)
-    with running(secured(OWN), tmp_path, environment) as broker:
+    with running(secured(core=OWN), tmp_path, environment) as broker:
         with socket.create_connection((LOOPBACK, broker.port), WAIT_S) as client:
             client.sendall(
                 frame("CONNECT", {"accept-version": "1.2", "host": "x", "login": "slow", "passcode": "slow"})

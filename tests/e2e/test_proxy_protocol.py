@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,30 +15,26 @@ import pytest
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.client import Closed, StompSocket, connected, frame, is_greeted
 from tests.kit.ports import free_ports
-from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, running
+from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.tls import trusting, uri
 
 PROXIED = "tcp://127.0.0.1:0?anycastPrefix=/queue/;proxyProtocolEnabled=true"
 LINE = b"PROXY TCP4 192.0.2.7 127.0.0.1 1234 61613\r\n"
-
-
 AUTHORITY = Authority()
+OWN = AUTHORITY.issue("broker")
+ACCEPTORS = {
+    "stomp": PROXIED,
+    "few": f"{PROXIED};maxConnectionsBeforeLogin=2",
+    "tls": uri("STOMP", keyStorePath="broker.pem", keyStorePassword=PASSWORD, proxyEnabled="true"),
+    "elsewhere": f"{PROXIED};proxyNetworks=192.0.2.0/24",
+    "web": f"{HTTP};proxyProtocolEnabled=true",
+    "http": HTTP,
+}
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("proxied")
-    own = {"keyStorePath": AUTHORITY.issue("broker").pem(folder / "broker.pem", PASSWORD), "keyStorePassword": PASSWORD}
-    acceptors = {
-        "stomp": PROXIED,
-        "few": f"{PROXIED};maxConnectionsBeforeLogin=2",
-        "tls": uri("STOMP", **own, proxyEnabled="true"),
-        "elsewhere": f"{PROXIED};proxyNetworks=192.0.2.0/24",
-        "web": f"{HTTP};proxyProtocolEnabled=true",
-        "http": HTTP,
-    }
-    with running(configuration(acceptors), folder) as process:
-        yield process
+broker = for_the_module(
+    partial(running, configuration(ACCEPTORS), beside={"broker.pem": OWN.key_pem(PASSWORD) + OWN.chain_pem()})
+)
 
 
 @contextmanager

@@ -11,11 +11,12 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.edited import edited, text_of
+from tests.e2e.edited import text_of
 from tests.e2e.events.event_stream import EventStream
+from tests.e2e.management.told import Told, operated
 from tests.kit.client import connected
 from tests.kit.forks import run_text
-from tests.kit.process import STOMP, anycast
+from tests.kit.process import STOMP, anycast, started
 
 pytestmark = pytest.mark.e2e
 
@@ -35,7 +36,7 @@ MAX_3: Final = text_of(anycast("q", 'max-consumers="3"'))
 
 
 def test_edits_are_seen_however_they_are_made(tmp_path: Path) -> None:
-    with edited(MAX_1, tmp_path) as it:
+    with operated(MAX_1, tmp_path) as it:
         assert it.state["watched"] is True
         it.write(MAX_2)
         it.await_attribute("q", "maxConsumers", 2)
@@ -47,7 +48,7 @@ def test_edits_are_seen_however_they_are_made(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_written_slowly_is_no_broken_one(tmp_path: Path) -> None:
-    with edited(MAX_1, tmp_path) as it:
+    with operated(MAX_1, tmp_path) as it:
         half = len(MAX_2) // 2
         with it.file.open("w", encoding="utf-8") as file:
             file.write(MAX_2[:half])
@@ -66,7 +67,8 @@ def test_a_config_map_of_kubernetes(tmp_path: Path) -> None:
         (mount / name / "broker.xml").write_text(text, "utf-8")
     (mount / "..data").symlink_to("..one")
     (mount / "broker.xml").symlink_to("..data/broker.xml")
-    with edited("", tmp_path, mount / "broker.xml") as it:
+    with started(mount / "broker.xml", log=tmp_path / "broker.log", folder=tmp_path) as broker:
+        it = Told(broker)
         (mount / "..data_tmp").symlink_to("..two")
         (mount / "..data_tmp").rename(mount / "..data")
         it.await_attribute("q", "maxConsumers", 2)
@@ -79,7 +81,7 @@ def test_included_files_and_properties_count(tmp_path: Path) -> None:
     part.write_text(begin + anycast("q", 'max-consumers="1"') + end, "utf-8")
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="addresses.xml"/>'
     text = text_of().replace(f"<addresses>\n{anycast('other')}\n    </addresses>", include)
-    with edited(text, tmp_path) as it:
+    with operated(text, tmp_path) as it:
         part.write_text(begin + anycast("q", 'max-consumers="2"') + end, "utf-8")
         it.await_attribute("q", "maxConsumers", 2)
         (tmp_path / "broker.properties").write_text("addressSettings.#.maxSizeMessages=7\n", "utf-8")
@@ -87,7 +89,7 @@ def test_included_files_and_properties_count(tmp_path: Path) -> None:
 
 
 def test_sighup(tmp_path: Path) -> None:
-    with edited(text_of(anycast("q"), core=_UNWATCHED), tmp_path) as it:
+    with operated(text_of(anycast("q"), core=_UNWATCHED), tmp_path) as it:
         assert it.state["watched"] is False
         it.write(text_of(anycast("q", 'max-consumers="2"'), core=_UNWATCHED))
         it.broker.process.send_signal(signal.SIGHUP)
@@ -95,7 +97,7 @@ def test_sighup(tmp_path: Path) -> None:
 
 
 def test_a_hundred_fast_edits_end_with_the_last_one(tmp_path: Path) -> None:
-    with edited(MAX_1, tmp_path) as it:
+    with operated(MAX_1, tmp_path) as it:
         for number in range(100):
             it.write(text_of(anycast("q", f'max-consumers="{number + 2}"')))
         it.await_attribute("q", "maxConsumers", 101)
@@ -117,7 +119,7 @@ def test_a_hundred_fast_edits_end_with_the_last_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, said: str) -> None:
-    with edited(MAX_1, tmp_path) as it, it.client() as client:
+    with operated(MAX_1, tmp_path) as it, it.client() as client:
         it.write(text.replace("{used}", str(it.broker.port)))
         it.broker.await_said(" CFG-1002 ")
         assert it.queue("q")["maxConsumers"] == 1
@@ -145,28 +147,28 @@ def test_a_broken_edit_changes_nothing_and_is_told(tmp_path: Path, text: str, sa
 
 def test_queues_and_diverts_come_and_change(tmp_path: Path) -> None:
     divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address>{}</divert>'
-    with edited(text_of(anycast("q")), tmp_path) as it:
+    with operated(text_of(anycast("q")), tmp_path) as it:
         it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("")))
         assert it.reload()["result"] in ("applied", "unchanged")
-        it.send("q")
+        it.send("/queue/q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 1)
         it.write(text_of(anycast("q"), anycast("copies"), diverts=divert.format("<exclusive>true</exclusive>")))
         it.reload()
-        it.send("q")
+        it.send("/queue/q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (1, 2)
         it.write(text_of(anycast("q"), anycast("copies")))  # OFF: the divert stays
         it.reload()
-        it.send("q")
+        it.send("/queue/q")
         assert it.queue("copies")["messageCount"] == 3
         it.write(text_of(anycast("q"), anycast("copies"), settings=_FORCE.format("")))
         it.reload()
-        it.send("q")
+        it.send("/queue/q")
         assert (it.queue("q")["messageCount"], it.queue("copies")["messageCount"]) == (2, 3)
 
 
 def test_what_an_operator_did_to_a_declared_divert_is_told_before_it_is_undone(tmp_path: Path) -> None:
     divert = '<divert name="d"><address>q</address><forwarding-address>copies</forwarding-address></divert>'
-    with edited(text_of(anycast("q"), anycast("copies"), diverts=divert), tmp_path) as it:
+    with operated(text_of(anycast("q"), anycast("copies"), diverts=divert), tmp_path) as it:
         assert it.command("divert", "update", "d", "--exclusive").returncode == 0
         (change,) = it.ask("GET", "/api/broker/changes")[1]["changes"]
         assert (change["setting"], change["old"], change["new"]) == (
@@ -186,12 +188,12 @@ def test_what_an_operator_did_to_a_declared_divert_is_told_before_it_is_undone(t
 
 def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
     """A ring that is made smaller drops nothing, and stops growing; a smaller address is full at once."""
-    with edited(text_of(anycast("q")), tmp_path) as it:
-        it.send("q", "x" * 10)
+    with operated(text_of(anycast("q")), tmp_path) as it:
+        it.send("/queue/q", "x" * 10)
         it.write(text_of(anycast("q", 'ring-size="4"')))
         it.reload()
         assert it.queue("q")["messageCount"] == 10
-        it.send("q", "xxx")
+        it.send("/queue/q", "xxx")
         assert it.queue("q")["messageCount"] == 10
         full = (
             '<address-setting match="q"><max-size-messages>5</max-size-messages>'
@@ -206,10 +208,10 @@ def test_limits_change_for_what_is_there(tmp_path: Path) -> None:
 
 def test_an_operator_and_the_file(tmp_path: Path) -> None:
     """A pause stays. A queue that an operator deleted comes back; one that a client made is left alone."""
-    with edited(text_of(anycast("q"), anycast("p"), settings=_FORCE.format("")), tmp_path) as it:
+    with operated(text_of(anycast("q"), anycast("p"), settings=_FORCE.format("")), tmp_path) as it:
         it.ask("POST", "/api/queues/q/pause")
         it.ask("DELETE", "/api/queues/p")
-        it.send("of.a.client")
+        it.send("/queue/of.a.client")
         it.reload()
         assert it.queue("q")["paused"] is True
         assert it.broker.rows("queues").keys() == {"q", "p", "of.a.client"}
@@ -219,7 +221,7 @@ def test_an_update_of_a_declared_queue_lasts_until_the_file_is_touched(tmp_path:
     """All but its ring-size, and whether it is paused."""
     shown = ("maxConsumers", "filter", "enabled", "ringSize", "paused")
     changes = {"max-consumers": 7, "filter-string": "a = 1", "ring-size": 5, "enabled": False}
-    with edited(MAX_1, tmp_path) as it:
+    with operated(MAX_1, tmp_path) as it:
         status, row = it.ask("PATCH", "/api/queues/q", json.dumps(changes).encode())
         assert status == 200, row
         it.ask("POST", "/api/queues/q/pause")
@@ -240,7 +242,7 @@ def test_an_update_of_a_declared_queue_lasts_until_the_file_is_touched(tmp_path:
 
 def test_acceptors_come_and_go(tmp_path: Path) -> None:
     """Connections of an acceptor that has not changed stay; those of one that has are closed with a reason."""
-    with edited(text_of(anycast("q")), tmp_path) as it, it.client() as first:
+    with operated(text_of(anycast("q")), tmp_path) as it, it.client() as first:
         it.write(text_of(anycast("q"), acceptors={"two": STOMP}))
         it.reload()
         opened = re.compile(r" acceptor=two listening on \S+:(\d+) for ")
@@ -258,8 +260,8 @@ def test_acceptors_come_and_go(tmp_path: Path) -> None:
 
 
 def test_without_force_nothing_goes(tmp_path: Path) -> None:
-    with edited(text_of(anycast("q"), anycast("p")), tmp_path) as it:
-        it.send("q", "xxx")
+    with operated(text_of(anycast("q"), anycast("p")), tmp_path) as it:
+        it.send("/queue/q", "xxx")
         it.write(text_of(anycast("p")))
         it.reload()
         assert it.queue("q")["messageCount"] == 3
@@ -271,7 +273,7 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
     settings = _FORCE.format(paging)
     before = text_of(anycast("q"), anycast("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
     after = text_of(anycast("p"), settings=settings, core=_UNWATCHED, persistent=persistent)
-    with edited(before, tmp_path) as it:
+    with operated(before, tmp_path) as it:
         with it.client() as sender:
             for _ in range(500):
                 sender.send("SEND", {"destination": "/queue/q", "persistent": "true"}, b"x" * 100)
@@ -297,7 +299,7 @@ def test_force_deletes_with_consumers_and_with_pages(tmp_path: Path, persistent:
 def test_a_reload_by_command_asks_when_messages_are_affected(tmp_path: Path) -> None:
     settings = _FORCE.format("")
     before = text_of(anycast("q"), anycast("p"), settings=settings, core=_UNWATCHED)
-    with edited(before, tmp_path) as it:
+    with operated(before, tmp_path) as it:
         with it.client() as client:
             client.ask("SEND", {"destination": "/queue/q"}, b"x")
             client.subscribe("/queue/p")
@@ -323,7 +325,7 @@ def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
     many = [anycast(f"m.{number}") for number in range(300)]
     before = text_of(*many, anycast("kept"), settings=_FORCE.format(""), persistent=True)
     after = text_of(anycast("kept", 'max-consumers="7"'), anycast("new"), settings=_FORCE.format(""), persistent=True)
-    with edited(before, tmp_path) as it:
+    with operated(before, tmp_path) as it:
         with it.client() as sender:
             for number in range(300):
                 sender.send("SEND", {"destination": f"/queue/m.{number}", "persistent": "true"}, b"x")
@@ -333,7 +335,7 @@ def test_killed_while_a_reload_is_under_way(tmp_path: Path) -> None:
         it.broker.process.send_signal(signal.SIGHUP)
         it.broker.eventually("some are deleted", lambda: it.broker.said.count("QUE-1002"), lambda count: count > 0)
         it.broker.kill()
-    with edited(after, tmp_path) as it:
+    with operated(after, tmp_path) as it:
         it.broker.eventually(
             "the rest is deleted", lambda: it.broker.rows("queues").keys(), lambda names: names == {"kept", "new"}
         )
@@ -369,7 +371,7 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
 
 
 def test_listeners_are_told(tmp_path: Path) -> None:
-    with edited(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.client() as client:
+    with operated(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.client() as client:
         client.subscribe("activemq.notifications", selector="_AMQ_NotifType LIKE 'CONFIGURATION%'")
         it.write(MAX_2)
         read = events.notification("CONFIGURATION_RELOADED")

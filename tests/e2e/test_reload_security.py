@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import Authority
-from tests.kit.client import StompSocket, connected, refused
+from tests.kit.client import connected, refused
 from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 from tests.kit.secured import USERS, secured_broker
 from tests.kit.tls import served, uri
@@ -23,13 +23,13 @@ def read_again(broker: BrokerProcess, text: str, file: Path) -> None:
     broker.eventually("a reload", lambda: broker.said.count(" CFG-1001 "), lambda count: count > before)
 
 
-def client_of(broker: BrokerProcess, user: str, password: str | None = None) -> StompSocket:
-    return connected(broker.port, login=user, passcode=USERS.get(user, "") if password is None else password)
-
-
 def test_a_permission_that_is_withdrawn_counts_for_open_sessions(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
-    with secured_broker(tmp_path) as broker, client_of(broker, "eve") as eve, client_of(broker, "ann") as ann:
+    with (
+        secured_broker(tmp_path) as broker,
+        connected(broker.port, login="eve", passcode=USERS["eve"]) as eve,
+        connected(broker.port, login="ann", passcode=USERS["ann"]) as ann,
+    ):
         send = {"destination": "/queue/jobs"}
         eve.ask("SEND", send, b"x")
         text = file.read_text("utf-8")
@@ -44,16 +44,16 @@ def test_a_permission_that_is_withdrawn_counts_for_open_sessions(tmp_path: Path)
 
 def test_users_in_files_and_another_file_of_users(tmp_path: Path) -> None:
     file = tmp_path / "broker.xml"
-    with secured_broker(tmp_path) as broker, client_of(broker, "eve") as eve:
+    with secured_broker(tmp_path) as broker, connected(broker.port, login="eve", passcode=USERS["eve"]) as eve:
         users, roles = tmp_path / "artemis-users.properties", tmp_path / "artemis-roles.properties"
         users.write_text(users.read_text() + "new=new's secret\n")
         roles.write_text(roles.read_text().replace("workers=", "workers=new,"))
-        client_of(broker, "new", "new's secret").close()
+        connected(broker.port, login="new", passcode="new's secret").close()
         (tmp_path / "others.properties").write_text("zoe=zoe's secret\n")
         (tmp_path / "their-roles.properties").write_text("workers=zoe\n")
         named = '<users-file roles-file="their-roles.properties">others.properties</users-file>\n<security-settings>'
         read_again(broker, file.read_text("utf-8").replace("<security-settings>", named, 1), file)
-        client_of(broker, "zoe", "zoe's secret").close()
+        connected(broker.port, login="zoe", passcode="zoe's secret").close()
         refused(broker.port, login="eve", passcode=USERS["eve"])
         eve.ask("SEND", {"destination": "/queue/jobs"}, b"x")  # who is in stays
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from artemis_py.security.users.accounts import NEW_PASSWORD
 from tests.kit.client import connected, refused
-from tests.kit.process import BrokerProcess
+from tests.kit.process import BrokerProcess, for_the_module, running
 from tests.kit.sources import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -22,19 +21,12 @@ PASSWORD = "chosen, not made up"
 LOGIN = {"login": "admin", "passcode": PASSWORD}
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """The shipped file, with the ports that it lets the environment choose."""
-    folder = tmp_path_factory.mktemp("shipped")
-    shutil.copy(ROOT / "broker.xml", folder)
-    choices = {"STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine", NEW_PASSWORD: PASSWORD}
-    environment = {**os.environ, **choices}
-    broker = BrokerProcess(["run"], folder / "broker.log", environment=environment, folder=folder, anew=True)
-    try:
-        broker.await_state("ready")
-        yield broker
-    finally:
-        broker.kill()
+SHIPPED = (ROOT / "broker.xml").read_text("utf-8")
+CHOICES = {"STOMP_PORT": "0", "HTTP_PORT": "0", "BROKER_NAME": "mine", NEW_PASSWORD: PASSWORD}
+"""What it lets the environment choose."""
+
+
+broker = for_the_module(partial(running, SHIPPED, environment={**os.environ, **CHOICES}, anew=True))
 
 
 def test_the_environment_names_the_broker(broker: BrokerProcess) -> None:

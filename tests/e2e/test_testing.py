@@ -23,9 +23,9 @@ from urllib.request import urlopen
 import pytest
 
 from tests.e2e.example_clients import node
-from tests.e2e.foreign_clients import Absent, attempt, tool
 from tests.kit.client import connected
-from tests.kit.forks import run_text
+from tests.kit.forks import program, run_text
+from tests.kit.packages import Absent, attempt, tool
 from tests.kit.ports import free_port
 from tests.kit.users import give_user
 
@@ -162,21 +162,11 @@ def test_it_costs_nothing_where_no_test_uses_it(tmp_path: Path) -> None:
 @contextmanager
 def started_broker(*arguments: str, **options: Any) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """The command, and what it says when it is ready."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "artemis_py", "test-broker", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **{"stdin": subprocess.PIPE, **options},
-    )  # fmt: skip
-    try:
+    with program("test-broker", *arguments, **{"stdin": subprocess.PIPE, **options}) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line, process.communicate()
         yield process, json.loads(line)
-    finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
 
 
 def test_a_test_broker_ends_with_its_standard_input() -> None:

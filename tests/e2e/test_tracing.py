@@ -7,17 +7,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
-from tests.e2e.span_collector import SpanCollector, collecting
+from tests.e2e.foreign_clients import PROGRAMS, node_with
+from tests.e2e.span_collector import collecting
 from tests.kit.client import StompSocket, connected
-from tests.kit.forks import COMMAND, run_text
+from tests.kit.forks import program, run_text
+from tests.kit.packages import Absent
 from tests.kit.ports import free_port
 from tests.kit.process import (
     DAYS,
@@ -122,17 +121,7 @@ def test_directories_tell_the_same_as_the_broker(broker: BrokerProcess, tmp_path
         assert late.stdout == ""
 
 
-@contextmanager
-def following(broker_url: str, collector: SpanCollector, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    arguments = ["spans", "--url", broker_url, "--otlp", collector.url, "--follow", "--cursor", "traces"]
-    with log.open("ab") as output:
-        process = subprocess.Popen([*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+follow = partial(program, "spans", "--follow", "--cursor", "traces", stderr=subprocess.STDOUT)
 
 
 def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> None:
@@ -155,7 +144,7 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
 
         send(range(1, 11), "waiting")
         client.subscribe("/queue/work", "1", "auto")
-        with following(broker.url, collector, log) as process:
+        with log.open("ab") as output, follow("--url", broker.url, "--otlp", collector.url, stdout=output) as process:
             send(range(100, 400), "work")
             eventually("some spans", lambda: len(known("work")), lambda count: count > 0)
             collector.status = 503
@@ -165,14 +154,14 @@ def test_a_killed_exporter_goes_on_and_no_span_is_missing(tmp_path: Path) -> Non
             process.wait()
         send(range(700, 1000), "work")
         collector.status = 200
-        with following(broker.url, collector, log) as process:
+        with log.open("ab") as output, follow("--url", broker.url, "--otlp", collector.url, stdout=output) as process:
             client.subscribe("/queue/waiting", "2", "auto")
             eventually("all of work", lambda: known("work"), lambda seen: seen == set(range(100, 1000)))
             eventually("all of waiting", lambda: known("waiting"), lambda seen: seen == set(range(1, 11)))
             process.send_signal(signal.SIGINT)
             assert process.wait(120) == 0, log.read_text()
         before = {span.span_id for span in collector.spans}
-        with following(broker.url, collector, log) as process:
+        with log.open("ab") as output, follow("--url", broker.url, "--otlp", collector.url, stdout=output) as process:
             send(range(2000, 2001), "work")
             eventually("one more", lambda: 2000 in known("work"), bool)
             process.send_signal(signal.SIGTERM)
@@ -191,7 +180,8 @@ def test_a_broker_and_a_collector_that_are_away_are_waited_for(tmp_path: Path) -
         with retaining(tmp_path, acceptors=acceptors) as broker, connected(broker.port) as client:
             told = {"destination": "/queue/a", "persistent": "true", "traceparent": traceparent(9)}
             client.ask("SEND", told, b"x")
-        with following(f"http://127.0.0.1:{port}", collector, log):
+        url = f"http://127.0.0.1:{port}"
+        with log.open("ab") as output, follow("--url", url, "--otlp", collector.url, stdout=output):
             collector.status = 503
             eventually("it waits", log.read_text, lambda said: "did not answer" in said)
             with retaining(tmp_path, acceptors=acceptors) as broker, StompSocket(broker.port) as client:

@@ -18,15 +18,10 @@ from tests.kit.users import give_user
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTION = (ROOT / "docs" / "security.md").read_text("utf-8").split("\n## ")[1]
-SECURED = (
-    configuration({"stomp": "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/"})
-    .replace("<security-enabled>false", "<security-enabled>true")
-    .replace(
-        "<acceptors>",
-        "<security-invalidation-interval>0</security-invalidation-interval><security-settings>"
-        '<security-setting match="#"><permission type="send" roles="amq"/></security-setting></security-settings>'
-        "<acceptors>",
-    )
+SECURED = configuration(
+    {"stomp": "tcp://127.0.0.1:0?protocols=STOMP;anycastPrefix=/queue/"},
+    security="<security-invalidation-interval>0</security-invalidation-interval><security-settings>"
+    '<security-setting match="#"><permission type="send" roles="amq"/></security-setting></security-settings>',
 )
 
 pytestmark = pytest.mark.e2e

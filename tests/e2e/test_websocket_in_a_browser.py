@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.foreign_clients import PROGRAMS, Absent, node_with
+from tests.e2e.foreign_clients import PROGRAMS, node_with
 from tests.kit.browser import Browser, chromium, why_no_browser
+from tests.kit.packages import Absent
 from tests.kit.process import LOOPBACK, STOMP, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.sources import ROOT
 from tests.kit.web_server import serving

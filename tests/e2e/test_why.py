@@ -46,8 +46,8 @@ told = for_the_module(lambda folder: operated(text_of(folder=folder), folder))
 
 
 def line(told: Told, text: str) -> str:
-    file = told.broker.log.with_name("broker.xml")
-    return f"{file}:{1 + next(place for place, line in enumerate(file.read_text().splitlines()) if text in line)}"
+    lines = told.file.read_text().splitlines()
+    return f"{told.file}:{next(number for number, line in enumerate(lines, 1) if text in line)}"
 
 
 def reasons(told: Told, path: str) -> dict[str, dict[str, Any]]:

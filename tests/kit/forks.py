@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -153,6 +153,24 @@ def run_text(words: Sequence[str], **options: Any) -> subprocess.CompletedProces
     """The same, with text."""
     done = run_command(words, **options)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@contextmanager
+def program(*words: object, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """The program with these arguments, in a new Python that is gone in the end. ``options`` are those of Popen."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*COMMAND, *map(str, words)], text=True, **{**pipes, **options}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said_by(*command: object, **options: Any) -> str:
+    """What another program prints, which must end well. ``options`` are those of subprocess.run."""
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+    return str(done.stdout)
 
 
 def _run(arguments: list[str], streams: Sequence[Connection], environment: dict[str, str], folder: str) -> None:

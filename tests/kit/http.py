@@ -24,6 +24,11 @@ class Reply:
     body: bytes
 
     @property
+    def answer(self) -> tuple[int, bytes]:
+        """Status and body."""
+        return self.status, self.body
+
+    @property
     def json(self) -> Any:
         """What the body says."""
         return json.loads(self.body)

@@ -62,7 +62,7 @@ _CONFIGURATION = """\
   <core xmlns="urn:activemq:core">
     <name>{name}</name>
     <persistence-enabled>{persists}</persistence-enabled>
-    <security-enabled>false</security-enabled>
+    <security-enabled>{is_secured}</security-enabled>
     {core}
     <acceptors>
 {acceptors}
@@ -88,9 +88,11 @@ def configuration(
     addresses: str = "",
     settings: str = "",
     kept: str = "",
+    security: str = "",
 ) -> str:
     """A broker.xml with these acceptors (name → URI), and XML for its addresses, its address-settings and ``core``.
     Its files are below ``folder``, in ``DIRECTORIES``; without one it has none. ``kept``: how much of its log is.
+    ``security`` is XML that says who may do what; without it everybody may do everything.
     """
     directories = ""
     if folder is not None:
@@ -99,7 +101,8 @@ def configuration(
     return _CONFIGURATION.format(
         name=name,
         persists=str(folder is not None and persists).lower(),
-        core=directories + core,
+        is_secured=str(security != "").lower(),
+        core=directories + security + core,
         acceptors="\n".join(f'      <acceptor name="{one}">{uri}</acceptor>' for one, uri in acceptors.items()),
         addresses=addresses,
         settings=settings,
@@ -225,7 +228,7 @@ class BrokerProcess:
         self.url = ""
         """Of the acceptor named http."""
         self.code_expected = 0
-        """How it ends; a test that kills it says so here."""
+        """How it ends, if a test does not kill it."""
 
     @property
     def said(self) -> str:
@@ -265,6 +268,7 @@ class BrokerProcess:
         """Ends what is left."""
         if self.process.poll() is None:
             self.process.kill()
+            self.code_expected = self.process.wait()
         self.process.wait()
         assert misshapen(self.said) == [], "not as lines of the log are"
 
@@ -361,12 +365,19 @@ def started(
 
 @contextmanager
 def running(
-    text: str, folder: Path, environment: Mapping[str, str] | None = None, *, anew: bool = False
+    text: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *,
+    anew: bool = False,
+    beside: Mapping[str, bytes] | None = None,
 ) -> Iterator[BrokerProcess]:
-    """A broker of this configuration, from its readiness to its end in good order; ``anew``: see BrokerProcess."""
-    file = folder / "broker.xml"
-    file.write_text(text, "utf-8")
-    with started(file, environment=environment, anew=anew) as broker:
+    """A broker of this configuration, from its readiness to its end in good order; ``anew``: see BrokerProcess.
+    ``beside`` are files in its folder.
+    """
+    for name, content in {"broker.xml": text.encode(), **(beside or {})}.items():
+        (folder / name).write_bytes(content)
+    with started(folder / "broker.xml", environment=environment, anew=anew) as broker:
         yield broker
         assert broker.stop() == broker.code_expected, broker.said
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.kit.process import HTTP, STOMP, BrokerProcess
+from tests.kit.process import HTTP, STOMP, BrokerProcess, started
 
 USERS: Final[Mapping[str, str]] = {"ann": "ann's secret", "bob": "bob's secret", "eve": "eve's secret"}
 _ROLES: Final = "editors=ann\nviewers=bob\nworkers=ann,bob,eve\n"
@@ -80,13 +80,9 @@ def secured_broker(
     file = folder / "broker.xml"
     text = _CONFIGURATION.format(folder=folder, acceptors=lines, authentication=authentication, permissions=permissions)
     file.write_text(text, "utf-8")
-    broker = BrokerProcess(["run", str(file)], folder / "broker.log")
-    try:
-        broker.await_state("ready")
+    with started(file) as broker:
         yield broker
-    finally:
         broker.stop()
-        broker.kill()
 
 
 def basic(user: str, password: str | None = None) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.kit.certificates import PASSWORD, Authority, Issued
+from tests.kit.forks import said_by
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 KEYTOOL = shutil.which("keytool")
@@ -70,17 +71,10 @@ def served(port: int, authority: Authority) -> bytes:
         return certificate
 
 
-def keytool(*arguments: object, environment: Mapping[str, str] | None = None) -> None:
-    """Runs Java's keytool; fails with what it says."""
-    assert KEYTOOL is not None
-    done = subprocess.run(
-        [KEYTOOL, "-J-Xshare:auto", "-J-XX:TieredStopAtLevel=1", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+keytool: Final = partial(said_by, KEYTOOL, "-J-Xshare:auto", "-J-XX:TieredStopAtLevel=1")
+"""Runs Java's; fails with what it says."""
+openssl: Final = partial(said_by, OPENSSL)
+"""Runs the command; fails with what it says."""
 
 
 def converted(source: Path, target: Path, kind: str, alias: str = "broker") -> Path:
@@ -90,10 +84,3 @@ def converted(source: Path, target: Path, kind: str, alias: str = "broker") -> P
         "-srcalias", alias, "-destkeystore", target, "-deststoretype", kind, "-deststorepass", PASSWORD,
     )  # fmt: skip
     return target
-
-
-def openssl(*arguments: object) -> None:
-    """Runs the command openssl; fails with what it says."""
-    assert OPENSSL is not None
-    done = subprocess.run([OPENSSL, *map(str, arguments)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

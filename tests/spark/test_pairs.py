@@ -16,11 +16,11 @@ from artemis_py.spark.read.batch import RowReader
 from artemis_py.spark.read.options import read_options
 from artemis_py.spark.read.plan import Share
 from artemis_py.spark.stream.reader import AWAY
-from tests.e2e.pair import Member, Pair, pair_in
+from tests.e2e.pair import Pair
 from tests.kit.client import connected
 from tests.kit.http import ask
 from tests.kit.ports import free_ports
-from tests.kit.process import BOTH, LOOPBACK, eventually, for_each_test, retained
+from tests.kit.process import BOTH, LOOPBACK, BrokerProcess, eventually, for_each_test, retained
 from tests.spark.live import ADDRESSES, live_broker
 from tests.spark.pipeline_clients import Receipted, Served
 from tests.spark.pipeline_ledger import delivered
@@ -28,22 +28,22 @@ from tests.spark.queue_jobs import SETTINGS, source
 from tests.spark.readers import Query, numbers_of, rows_of, rows_read
 from tests.spark.streams import WAIT_S, Sink, Streams
 
-pair = for_each_test(lambda folder: pair_in(folder, f"<journal-file-size>64K</journal-file-size>{retained(folder)}"))
+pair = for_each_test(lambda folder: Pair(folder, f"<journal-file-size>64K</journal-file-size>{retained(folder)}"))
 
 
-def both(pair: Pair) -> tuple[Member, Member]:
+def both(pair: Pair) -> tuple[BrokerProcess, BrokerProcess]:
     """One that works and one that waits, each on ports that stay the same."""
     ports = [dict(zip(BOTH, free_ports(len(BOTH)), strict=True)) for _ in range(2)]
-    works, waits = pair.ready(ports=ports[0]), pair.waiting(ports=ports[1])
+    works, waits = pair.start(ports=ports[0]), pair.start("backup", ports=ports[1])
     waits.ports |= ports[1]  # those on which it does not listen yet, too
     return works, waits
 
 
-def url_of(*members: Member) -> str:
+def url_of(*members: BrokerProcess) -> str:
     return "|".join(f"http://{LOOPBACK}:{one.ports['http']}" for one in members)
 
 
-def send(member: Member, first: int, count: int, size_bytes: int = 0) -> None:
+def send(member: BrokerProcess, first: int, count: int, size_bytes: int = 0) -> None:
     with connected(member.port) as client:
         client.publish("/queue/orders", [str(number).ljust(size_bytes) for number in range(first, first + count)])
 
@@ -60,7 +60,7 @@ def test_a_query_goes_on_with_the_one_that_works(pair: Pair) -> None:
     backup.await_state("ready")
     send(backup, 3, 3)
     assert query.trigger() == [3, 4, 5]
-    second = pair.ready(ports=first.ports)
+    second = pair.start(ports=first.ports)
     backup.await_state("the lock of process")
     send(second, 6, 3)
     assert query.trigger() == [6, 7, 8]
@@ -117,7 +117,7 @@ def test_a_query_starts_whichever_of_the_two_is_there(pair: Pair) -> None:
     )
     with pytest.raises(PipelineError, match=said):
         rows_read(options)
-    backup = pair.ready("backup", ports=backup.ports)
+    backup = pair.start("backup", state="ready", ports=backup.ports)
     assert [row["value"] for row in rows_read(options)] == [b"0", b"1"]
 
 
@@ -133,13 +133,13 @@ def test_a_pair_that_is_down_is_skipped_as_one_broker(pair: Pair, tmp_path: Path
         east.send(100, 2)
         assert query.trigger() == [100, 101]
         assert query.reader.reportLatestOffset()[AWAY] == ["e2e"]
-        send(pair.ready("backup", ports=backup.ports), 2, 2)
+        send(pair.start("backup", state="ready", ports=backup.ports), 2, 2)
         assert eventually("rows of the pair", query.trigger, bool, WAIT_S) == [2, 3]
 
 
 def test_a_stand_by_alone_is_no_broker(pair: Pair) -> None:
-    pair.ready()
-    backup = pair.waiting()
+    pair.start()
+    backup = pair.start("backup")
     url = url_of(backup)
     said = rf"did not answer for 1 s \(stand-by: waits for the lock .*\): name it behind its broker, as in .*\|{url}"
     with pytest.raises(PipelineError, match=said):
@@ -148,7 +148,7 @@ def test_a_stand_by_alone_is_no_broker(pair: Pair) -> None:
 
 def test_a_machine_that_is_silent_hides_no_stand_by(pair: Pair) -> None:
     """Not even where a query waits shorter than a connection to it would."""
-    first = pair.ready()
+    first = pair.start()
     send(first, 0, 2)
     with socket.create_server((LOOPBACK, 0), backlog=0) as silent, socket.socket() as waiting:
         waiting.connect(silent.getsockname())  # nobody else gets in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.commands.user import User
-from tests.kit.process import WAIT_S, BrokerProcess, configuration, for_the_module, running
+from tests.kit.process import BrokerProcess, configuration, for_the_module, running
 
 STOMP = "tcp://127.0.0.1:0?protocols=STOMP"
 NAMES = ("orders", "jobs", "odd / name")
@@ -27,8 +26,7 @@ def user(broker: BrokerProcess, tmp_path: Path) -> Iterator[User]:
     user = User(tmp_path, broker)
     yield user
     for name in NAMES:
-        purge = urllib.request.Request(f"{user.url}/api/queues/{quote(name, safe='')}/purge", method="POST")
-        urllib.request.urlopen(purge, timeout=WAIT_S).close()
+        broker.api(f"/api/queues/{quote(name, safe='')}/purge", "POST")
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.commands.user import User
-from tests.kit.process import BrokerProcess, configuration, running
-from tests.kit.users import give_user
+from tests.kit.process import BrokerProcess, anycast, configuration, for_the_module, running
 
 SECURED = """
 <users-file>artemis-users.properties</users-file>
@@ -17,18 +16,15 @@ SECURED = """
   <permission type="send" roles="amq"/><permission type="createAddress" roles="amq"/>
   <permission type="createDurableQueue" roles="amq"/><permission type="view" roles="amq"/>
 </security-setting></security-settings>"""
-QUEUE = '<address name="q"><anycast><queue name="q"/></anycast></address>'
 COMMANDS = (("send", "q", "hello"), ("queue", "ls"))
 NO_USER = "no user given: --user or ARTEMIS_PY_USER"
 
 
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("secured")
-    give_user(folder, "ann", "secret")
-    text = configuration(core=SECURED, addresses=QUEUE).replace("security-enabled>false<", "security-enabled>true<")
-    with running(text, folder) as one:
-        yield one
+TEXT = configuration(security=SECURED, addresses=anycast("q"))
+USERS = {"artemis-users.properties": b"ann=secret\n", "artemis-roles.properties": b"amq=ann\n"}
+
+
+secured = for_the_module(partial(running, TEXT, beside=USERS))
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from PIL import Image
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, chromium
 from tests.kit.client import StompSocket, connected
-from tests.kit.http import ask
 from tests.kit.process import (
     HTTP,
     STOMP,
@@ -132,10 +131,8 @@ def take(screen: Screen, name: str, place: str, *texts: str) -> None:
 def take_all(browser: Browser, first: BrokerProcess, second: BrokerProcess) -> None:
     browser.size(1440, 900, "light")
     screen = Screen(browser, first)
-    dead = ask(first.ports["http"], "GET", "/api/queues/DLQ/messages?fields=messageID,originalMessageID").json["data"][
-        0
-    ]
-    order = ask(first.ports["http"], "GET", "/api/queues/shipping/messages?fields=messageID").json["data"][0]
+    dead = first.ask("GET", "/api/queues/DLQ/messages?fields=messageID,originalMessageID").json["data"][0]
+    order = first.ask("GET", "/api/queues/shipping/messages?fields=messageID").json["data"][0]
     take(screen, "overview", "/", "Need attention")
     take(screen, "queue", "/queues/mail", "Why does it grow?")
     take(screen, "queues", "/queues", "queues")
@@ -168,7 +165,7 @@ def main() -> None:
                 history = "/api/queues/mail/history"
                 eventually(
                     "curves",
-                    lambda: ask(first.ports["http"], "GET", history).json["data"],
+                    lambda: first.ask("GET", history).json["data"],
                     lambda past: len(past) >= MOMENTS,
                     PAST_S,
                 )

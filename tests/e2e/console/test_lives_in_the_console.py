@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.http import ask
-from tests.kit.process import HTTP, STOMP, SWEPT, BrokerProcess, configuration, retained, running
+from tests.kit.process import DAYS, HTTP, STOMP, anycast, configuration, for_the_module, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
-ADDRESSES = "".join(
-    f'<address name="{name}"><anycast><queue name="{name}"/></anycast></address>\n'
-    for name in ("failing", "DLQ", "shut")
-)
+ADDRESSES = "".join(map(anycast, ("failing", "DLQ", "shut")))
 SETTINGS = """<address-setting match="failing">
 <dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts></address-setting>"""
-USERS = "ann = ENC(1024:aa:bb)\nbob = secret\n"
-ROLES = "amq = ann,bob\nnight-shift = ann\n"
+USERS = {
+    "artemis-users.properties": b"ann = ENC(1024:aa:bb)\nbob = secret\n",
+    "artemis-roles.properties": b"amq = ann,bob\nnight-shift = ann\n",
+}
+ACCEPTORS = {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}
+TEXT = configuration(ACCEPTORS, folder=Path("data"), kept=DAYS, addresses=ADDRESSES, settings=SETTINGS)
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    folder = tmp_path_factory.mktemp("keeper")
-    acceptors = {"stomp": f"{STOMP};connectionsAllowed=20", "http": HTTP}
-    core = SWEPT + retained(folder)
-    text = configuration(acceptors, folder=folder, core=core, addresses=ADDRESSES, settings=SETTINGS)
-    (folder / "artemis-users.properties").write_text(USERS, "latin-1")
-    (folder / "artemis-roles.properties").write_text(ROLES, "latin-1")
-    with running(text, folder) as process:
-        yield process
+broker = for_the_module(partial(running, TEXT, beside=USERS))
 
 
 def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:
@@ -44,7 +36,7 @@ def _dead_letter(screen: Screen, client_id: str) -> tuple[str, str]:
         client.subscribe("/queue/failing")
         message = client.message()
         client.ask("NACK", {"id": message.header("ack")})
-    copy = ask(screen.broker.ports["http"], "GET", "/api/queues/DLQ/messages").json["data"][-1]["messageID"]
+    copy = screen.broker.ask("GET", "/api/queues/DLQ/messages").json["data"][-1]["messageID"]
     return message.header("message-id") or "", str(copy)
 
 
@@ -162,7 +154,7 @@ def test_a_column_is_chosen(screen: Screen) -> None:
 
 
 def test_a_blocked_address_says_so(screen: Screen) -> None:
-    assert ask(screen.broker.ports["http"], "POST", "/api/addresses/shut/block").status == 200
+    assert screen.broker.ask("POST", "/api/addresses/shut/block").status == 200
     screen.open("/addresses/shut")
     screen.sees("address-blocked")
     screen.act("Unblock")
@@ -173,7 +165,7 @@ def test_a_blocked_address_says_so(screen: Screen) -> None:
 
 def test_the_log_and_its_cursors(screen: Screen) -> None:
     cursor = {"lsn": 1, "owner": "spark on lake", "ttl_s": 60}
-    assert ask(screen.broker.ports["http"], "PUT", "/log/cursors/lake", cursor).status == 201
+    assert screen.broker.ask("PUT", "/log/cursors/lake", cursor).status == 201
     screen.open("/log")
     screen.sees("current", "lake", "spark on lake", "holds", "Has read to")
     screen.press("Remove", "[aria-label=Cursors]")

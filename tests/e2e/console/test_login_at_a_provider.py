@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.e2e.console.screen import Screen
-from tests.kit import http
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
 from tests.kit.ports import free_port
@@ -147,7 +146,8 @@ def test_a_page_that_slept_gets_another_token(screen: Screen, broker: BrokerProc
         "const now = Date.now; Date.now = () => now() + 3600000"
     )
     token = there.token()
-    eventually("the end of tokens", lambda: ask(broker, "/api/queues", token)[0], lambda status: status == 401)
+    login = {"Authorization": f"Bearer {token}"}
+    eventually("the end", lambda: broker.ask("GET", "/api/queues", **login).status, lambda status: status == 401)
     assert len(there.forms) == 1
     screen.go("/addresses")
     screen.sees("2 addresses", "Log out")
@@ -202,19 +202,11 @@ def test_while_the_provider_is_down_passwords_work(screen: Screen, broker: Broke
 # ---- without a browser ---------------------------------------------------------------------------
 
 
-def ask(broker: BrokerProcess, path: str, token: str = "", **more: Any) -> tuple[int, str]:
-    """Status and text of an answer."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    headers |= more.get("headers", {})
-    reply = http.ask(broker.ports["http"], more.get("method", "GET"), path, more.get("data"), **headers)
-    return reply.status, reply.body.decode()
-
-
 def test_http_and_stomp_take_the_token(broker: BrokerProcess, there: Provider) -> None:
-    assert ask(broker, "/api/queues", there.token())[0] == 200
-    status, text = ask(broker, "/api/queues", there.token("bob"))
-    assert status == 403
-    assert "the token's realm_access.roles gives the roles 'offline_access'" in text
+    assert broker.ask("GET", "/api/queues", Authorization=f"Bearer {there.token()}").status == 200
+    reply = broker.ask("GET", "/api/queues", Authorization=f"Bearer {there.token('bob')}")
+    assert reply.status == 403
+    assert "the token's realm_access.roles gives the roles 'offline_access'" in reply.body.decode()
     with StompSocket(broker.port) as client:
         client.connect(login="ann", passcode=there.token())
     with StompSocket(broker.port) as client:
@@ -233,8 +225,8 @@ def test_what_is_wrong_with_a_token_is_said(
     broker: BrokerProcess, there: Provider, said: dict[str, Any], why: str
 ) -> None:
     token = there.token(**said)
-    status, text = ask(broker, "/api/queues", token)
-    assert (status, text.startswith(why)) == (401, True), text
+    reply = broker.ask("GET", "/api/queues", Authorization=f"Bearer {token}")
+    assert (reply.status, reply.body.decode().startswith(why)) == (401, True), reply.body
     with StompSocket(broker.port) as client:
         client.send("CONNECT", {"accept-version": "1.2", "host": "broker", "login": "token", "passcode": token})
         assert client.receive().body.decode().startswith(f"Security Error occurred: {why}")
@@ -253,8 +245,7 @@ def test_a_provider_that_hangs_holds_up_nobody(broker: BrokerProcess, there: Pro
         eventually("the provider is asked", lambda: there.asked, bool)
         eventually("all wait", lambda: broker.metric("artemis_logins_waiting"), lambda count: count == len(sockets))
         for user in USERS:
-            status, _ = ask(broker, "/health/ready", headers={"Authorization": basic(user)})
-            assert status == 200
+            assert broker.ask("GET", "/health/ready", Authorization=basic(user)).status == 200
             with StompSocket(broker.port) as client:
                 client.connect(login=user, passcode=USERS[user])
         assert broker.metric("artemis_logins_waiting") == len(sockets)
@@ -267,21 +258,21 @@ def test_a_provider_that_hangs_holds_up_nobody(broker: BrokerProcess, there: Pro
 
 
 def test_keys_outlast_the_provider_and_a_reload(broker: BrokerProcess, there: Provider, tmp_path: Path) -> None:
-    assert ask(broker, "/api/queues", there.token())[0] == 200
+    assert broker.ask("GET", "/api/queues", Authorization=f"Bearer {there.token()}").status == 200
     there.shutdown()
     there.server_close()
     file = tmp_path / "broker.xml"
     more = f'{MAPPING}<role-mapping from="offline_access" to="viewers"/>'
     file.write_text(file.read_text().replace(MAPPING, more).replace('value="Shop"', 'value="Market"'))
     headers = {"Authorization": basic("ann"), "Content-Type": "application/json"}
-    status, text = ask(broker, "/api/broker/reload", headers=headers, data=b"{}", method="POST")
-    assert status == 200, text
-    assert json.loads(text)["result"] in ("applied", "unchanged"), "the broker sees the file by itself, too"
-    assert ask(broker, "/ui/logins") == (200, '["Market"]\n')
-    assert ask(broker, "/api/queues", there.token())[0] == 200
-    assert ask(broker, "/api/queues", there.token("bob"))[0] == 200
-    warned = "tokens may not be checked: what the provider says of itself at"
-    eventually("the warning", lambda: ask(broker, "/health/ready")[1], lambda text: warned in text)
+    reply = broker.ask("POST", "/api/broker/reload", b"{}", **headers)
+    assert reply.status == 200, reply.body
+    assert reply.json["result"] in ("applied", "unchanged"), "the broker sees the file by itself, too"
+    assert broker.ask("GET", "/ui/logins").answer == (200, b'["Market"]\n')
+    assert broker.ask("GET", "/api/queues", Authorization=f"Bearer {there.token()}").status == 200
+    assert broker.ask("GET", "/api/queues", Authorization=f"Bearer {there.token('bob')}").status == 200
+    warned = b"tokens may not be checked: what the provider says of itself at"
+    eventually("the warning", lambda: broker.ask("GET", "/health/ready").body, lambda body: warned in body)
     assert broker.said.count("; those that were fetched before stay in force") == 1
 
 
@@ -301,9 +292,9 @@ def test_pages_of_others_may_not_use_the_routes(broker: BrokerProcess, there: Pr
         (own, {"colour": "red"}, 400),
     ):
         headers, data = {"Origin": origin} if origin else {}, json.dumps({**body, **more}).encode()
-        assert ask(broker, "/ui/logins/Shop", headers=headers, data=data, method="POST")[0] == status, (origin, more)
-    assert ask(broker, "/ui/logins/Nobody", headers={"Origin": own}, data=b"{}", method="POST")[0] == 404
-    assert ask(broker, "/ui/logins") == (200, '["Shop"]\n')
+        assert broker.ask("POST", "/ui/logins/Shop", data, **headers).status == status, (origin, more)
+    assert broker.ask("POST", "/ui/logins/Nobody", b"{}", Origin=own).status == 404
+    assert broker.ask("GET", "/ui/logins").answer == (200, b'["Shop"]\n')
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import Browser, why_no_browser
 from tests.kit.client import StompSocket
-from tests.kit.http import ask
+from tests.kit.http import Reply
 from tests.kit.keycloak import MISSING, Keycloak, keycloak
 from tests.kit.process import LOOPBACK, BrokerProcess, eventually
 from tests.kit.secured import secured_broker
@@ -42,16 +42,15 @@ class Shop:
     broker: BrokerProcess
     provider: Keycloak
 
+    def ask(self, token: str) -> Reply:
+        """A program asks for queues with this token."""
+        return self.broker.ask("GET", "/api/queues", Authorization=f"Bearer {token}")
+
     def token(self, user: str) -> dict[str, str]:
         """What Keycloak tells a program that has the user's password."""
         return self.provider.log_in(
             "shop", client_id="console", username=user, password=f"{user}'s secret", scope="openid"
         )
-
-    def status(self, token: str) -> tuple[int, str]:
-        """Status and text when a program asks for queues with this token."""
-        reply = ask(self.broker.ports["http"], "GET", "/api/queues", Authorization=f"Bearer {token}")
-        return reply.status, "" if reply.status == 200 else reply.body.decode()
 
 
 def realm(redirect: str) -> dict[str, object]:
@@ -92,18 +91,18 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 
 def test_programs(shop: Shop) -> None:
     ann, bob = shop.token("ann"), shop.token("bob")
-    assert shop.status(ann["access_token"]) == (200, "")
-    status, text = shop.status(bob["access_token"])
-    assert status == 403
-    assert "the token's realm_access.roles gives the roles " in text
+    assert shop.ask(ann["access_token"]).status == 200
+    reply = shop.ask(bob["access_token"])
+    assert reply.status == 403
+    assert "the token's realm_access.roles gives the roles " in reply.body.decode()
     for wrong in ("id_token", "refresh_token"):
-        assert shop.status(ann[wrong])[0] == 401
+        assert shop.ask(ann[wrong]).status == 401
     with StompSocket(shop.broker.port) as client:
         client.connect(login="ann", passcode=ann["access_token"])
 
 
 def test_new_keys_count(shop: Shop) -> None:
-    assert shop.status(shop.token("ann")["access_token"])[0] == 200
+    assert shop.ask(shop.token("ann")["access_token"]).status == 200
     (shop_realm,) = (each["id"] for each in shop.provider.admin("") if each["realm"] == "shop")
     more = {
         "name": "rsa-new", "providerId": "rsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
@@ -111,7 +110,7 @@ def test_new_keys_count(shop: Shop) -> None:
     }  # fmt: skip
     shop.provider.admin("/shop/components", more)
     # a new key is asked for at most every ten seconds
-    eventually("the new key", lambda: shop.status(shop.token("ann")["access_token"])[0], lambda status: status == 200)
+    eventually("the new key", lambda: shop.ask(shop.token("ann")["access_token"]).status, lambda status: status == 200)
 
 
 @needs_browser

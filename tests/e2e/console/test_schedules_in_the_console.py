@@ -7,7 +7,6 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import why_no_browser
 from tests.kit.client import connected
-from tests.kit.http import ask
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))]
 
@@ -31,10 +30,10 @@ def test_schedules_are_listed_and_cancelled(screen: Screen) -> None:
     screen.press("Cancel", "dialog")
     screen.sees("1 schedule\n")
     assert [row[1] for row in screen.rows("Schedules")] == ["orders"]
-    (left,) = ask(screen.broker.ports["http"], "GET", "/api/schedules").json["data"]
+    (left,) = screen.broker.ask("GET", "/api/schedules").json["data"]
     assert left["cron"] == "0 6 1 1 *"
     screen.run("document.querySelector('dialog')?.close()")
-    ask(screen.broker.ports["http"], "DELETE", f"/api/schedules/{left['schedule']}")
+    screen.broker.ask("DELETE", f"/api/schedules/{left['schedule']}")
     screen.open("/schedules")
     screen.sees("No schedules")
     assert screen.complaints() == []

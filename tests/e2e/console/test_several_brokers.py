@@ -44,7 +44,7 @@ def other(own: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def preflight(broker: BrokerProcess, origin: str, path: str = "/api/queues/jobs/pause") -> Reply:
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
-    return ask(broker.ports["http"], "OPTIONS", path, **{"Origin": origin, **asked})
+    return broker.ask("OPTIONS", path, **{"Origin": origin, **asked})
 
 
 def test_a_listed_page_may_ask_with_a_login(other: BrokerProcess) -> None:
@@ -54,9 +54,9 @@ def test_a_listed_page_may_ask_with_a_login(other: BrokerProcess) -> None:
     assert "POST" in headers["Access-Control-Allow-Methods"]
     assert "Authorization" in headers["Access-Control-Allow-Headers"]
     login = {"Origin": LISTED, "Authorization": basic("ann")}
-    reply = ask(other.ports["http"], "GET", "/api/queues", **login)
+    reply = other.ask("GET", "/api/queues", **login)
     assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, LISTED)
-    reply = ask(other.ports["http"], "GET", "/api/queues", Origin=LISTED)
+    reply = other.ask("GET", "/api/queues", Origin=LISTED)
     assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (401, LISTED), "the page can tell why"
 
 
@@ -71,14 +71,14 @@ def test_others_may_not(other: BrokerProcess, origin: str) -> None:
     headers = {"Origin": origin, "Authorization": basic("ann")}
     for reply in (
         preflight(other, origin),
-        ask(other.ports["http"], "GET", "/api/queues", **headers),
-        ask(other.ports["http"], "POST", "/api/queues/jobs/pause", **headers),
+        other.ask("GET", "/api/queues", **headers),
+        other.ask("POST", "/api/queues/jobs/pause", **headers),
     ):
         assert reply.status == 403, reply.body
         assert "allowedOrigins" in reply.body.decode()
         assert "Access-Control-Allow-Origin" not in reply.headers
         assert reply.headers["Vary"] == "Origin"
-    queue = ask(other.ports["http"], "GET", "/api/queues/jobs", Authorization=basic("ann"))
+    queue = other.ask("GET", "/api/queues/jobs", Authorization=basic("ann"))
     assert queue.json["paused"] is False
 
 
@@ -101,14 +101,14 @@ def test_no_answer_is_for_any_origin_or_for_remembered_logins(other: BrokerProce
 
 def test_it_is_off_unless_it_is_configured(own: BrokerProcess) -> None:
     assert preflight(own, LISTED).status == 403
-    reply = ask(own.ports["http"], "GET", "/api/queues")
+    reply = own.ask("GET", "/api/queues")
     assert not {"Vary", "Access-Control-Allow-Origin"} & set(reply.headers)
 
 
 def test_a_name_that_resolves_to_the_broker_is_still_refused(other: BrokerProcess) -> None:
     """The page may ask and read the refusal; a listed origin is no leave for other names of the broker."""
     headers = {"Host": "rebound.example", "Origin": LISTED, "Authorization": basic("ann")}
-    reply = ask(other.ports["http"], "GET", "/api/queues", **headers)
+    reply = other.ask("GET", "/api/queues", **headers)
     assert (reply.status, "allowedHosts" in reply.body.decode()) == (403, True)
     assert reply.headers["Access-Control-Allow-Origin"] == LISTED
 
@@ -185,7 +185,7 @@ def test_two_brokers_side_by_side_each_with_its_login(screen: Screen, own: Broke
     assert f"-u ann {other.url}/api/queues/jobs/pause" in curl
     screen.press("Pause", "dialog")
     screen.sees("Pause jobs: done.")
-    paused = ask(other.ports["http"], "GET", "/api/queues/jobs", Authorization=basic("ann"))
+    paused = other.ask("GET", "/api/queues/jobs", Authorization=basic("ann"))
     assert paused.json["paused"] is True
     screen.browser.keys("Escape")
     screen.go("/")

@@ -12,7 +12,6 @@ import pytest
 from tests.e2e.console.screen import Screen
 from tests.kit.browser import why_no_browser
 from tests.kit.client import connected
-from tests.kit.http import ask
 from tests.kit.meanwhile import meanwhile
 from tests.kit.process import eventually
 
@@ -29,7 +28,7 @@ def test_a_queue_that_grows_is_named_and_its_past_is_there(screen: Screen) -> No
         screen.browser.go("about:blank")
         eventually(
             "an older curve",
-            lambda: len(ask(screen.broker.ports["http"], "GET", "/api/queues/jobs/history").json["data"]),
+            lambda: len(screen.broker.ask("GET", "/api/queues/jobs/history").json["data"]),
             lambda count: count > 2,
         )
         begun_ms = 1000 * time.time()

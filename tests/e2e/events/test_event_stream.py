@@ -92,11 +92,11 @@ def test_a_list_is_told_whole_and_then_what_changes(told: Told) -> None:
         assert (state["watch"], state["key"], state["count"]) == (watch, "name", 3)
         assert [row["name"] for row in state["data"]] == ["jobs", "odd / name", "orders"]
         assert state["data"][0] == {"name": "jobs", "messageCount": 0, "consumerCount": 0}
-        told.send("orders", "xx")
+        told.send("/queue/orders", "xx")
         changes = events.until("changes").data
         assert changes["data"] == [{"name": "orders", "messageCount": 2}]
         assert "order" not in changes
-        told.send("kept")
+        told.send("/queue/kept")
         changes = events.until("changes").data
         assert changes["order"] == ["jobs", "kept", "odd / name", "orders"]
         assert changes["data"] == [{"name": "kept", "messageCount": 1, "consumerCount": 0}]
@@ -115,7 +115,7 @@ def test_one_thing_and_what_goes_wrong_with_it(told: Told) -> None:
         told.asked("POST", "/api/queues/odd%20%2F%20name/pause")
         changes = events.until("changes", lambda data: data["watch"].startswith("queues")).data
         assert changes["data"] == {"paused": True, "persistedPause": True, "state": "paused", "severity": 1}
-        told.send("later")
+        told.send("/queue/later")
         later = events.until("state", lambda data: data["watch"] == "queues/later").data
         assert later["data"]["messageCount"] == 1
         broker = events.until("changes", lambda data: data["data"].get("messageCount") == 1).data
@@ -126,7 +126,7 @@ def test_all_that_watch_the_same_get_the_same(told: Told) -> None:
     streams = [stream(told, "queues") for _ in range(10)]
     for one in streams:
         one.until("state")
-    told.send("orders")
+    told.send("/queue/orders")
     seen = {json.dumps(one.until("changes").data) for one in streams}
     assert len(seen) == 1
     for one in streams:

@@ -5,31 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.management.told import ADDRESSES, Told
+from tests.kit.forks import program
 from tests.kit.ports import free_port
 from tests.kit.process import STOMP, configuration, eventually, running
 
 pytestmark = pytest.mark.e2e
 
 
-@contextmanager
-def printing(url: str, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """The command, while it prints."""
-    command = [sys.executable, "-m", "artemis_py", "events", "--url", url, *words]
-    environment = {**os.environ, "TZ": "UTC"}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+printing = partial(program, "events", env={**os.environ, "TZ": "UTC"})
 
 
 def line_with(process: subprocess.Popen[str], word: str) -> str:
@@ -41,7 +30,7 @@ def line_with(process: subprocess.Popen[str], word: str) -> str:
 
 
 def test_a_line_for_each_event(told: Told) -> None:
-    with printing(told.broker.url, "--json") as heard, printing(told.broker.url) as process:
+    with printing("--url", told.broker.url, "--json") as heard, printing("--url", told.broker.url) as process:
         line_with(heard, "hello")
         eventually("both listen", lambda: _listening(told.broker.process.pid), lambda seen: seen == 2)
         told.client(client_id="a b=\x1b[31m").close()
@@ -61,7 +50,7 @@ def _listening(pid: int) -> int:
 
 
 def test_only_some_types(told: Told) -> None:
-    with printing(told.broker.url, "--type", "SESSION_CLOSED", "--json") as process:
+    with printing("--url", told.broker.url, "--type", "SESSION_CLOSED", "--json") as process:
         line_with(process, "hello")
         told.client().close()
         assert json.loads(line_with(process, "type"))["type"] == "SESSION_CLOSED"
@@ -71,9 +60,9 @@ def test_it_ends_with_the_broker_unless_it_follows(tmp_path: Path) -> None:
     port = free_port()
     text = configuration({"stomp": STOMP, "http": f"tcp://127.0.0.1:{port}?protocols=HTTP"}, addresses=ADDRESSES)
     url = f"http://127.0.0.1:{port}"
-    with running(text, tmp_path) as broker, printing(url, "--json") as once:
+    with running(text, tmp_path) as broker, printing("--url", url, "--json") as once:
         line_with(once, "hello")
-        with printing(url, "--json", "--follow") as follows:
+        with printing("--url", url, "--json", "--follow") as follows:
             line_with(follows, "hello")
             assert broker.stop() == 0
             assert once.wait(120) == 0
@@ -88,7 +77,7 @@ def test_what_goes_wrong_is_said(told: Told) -> None:
         (("--type", "NOTHING"), "no notifications of type 'NOTHING'"),
         (("--url", "http://127.0.0.1:1"), "nothing listens there"),
     ):
-        with printing(told.broker.url, *words) as process:
+        with printing("--url", told.broker.url, *words) as process:
             _, errors = process.communicate(timeout=120)
             assert process.returncode == 1
             assert text in errors

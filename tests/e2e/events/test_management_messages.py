@@ -10,9 +10,9 @@ import pytest
 
 from tests.e2e.management.manager import WHERE, Manager
 from tests.e2e.management.told import ADDRESSES, Told
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.process import configuration, ports_left_out, running, started
-from tests.kit.secured import secured_broker
+from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
 
@@ -23,7 +23,7 @@ def manager(told: Told) -> Manager:
 
 
 def test_attributes_and_operations(told: Told, manager: Manager) -> None:
-    told.send("orders", "xxx")
+    told.send("/queue/orders", "xxx")
     assert manager.read("queue.orders", "messageCount") == 3
     assert manager.read("queue.orders", "MessageCount") == 3
     assert manager.ask("queue.orders", "getMessageCount") == (True, 3)
@@ -173,23 +173,17 @@ def test_nobody_reads_or_fills_the_address(told: Told) -> None:
     assert told.ask("GET", f"/api/addresses/{WHERE}")[0] == 404
 
 
-def _managing(port: int, who: str) -> Manager:
-    client = StompSocket(port)
-    client.connect(login=who, passcode=f"{who}'s secret")
-    return Manager(client)
-
-
 @pytest.mark.parametrize("checks", [False, True])
 def test_who_may_manage(tmp_path: Path, checks: bool) -> None:
     """``manage`` on the address, and with management-message-rbac what HTTP asks for, too."""
     rbac = f"<management-message-rbac>{str(checks).lower()}</management-message-rbac>"
     with secured_broker(tmp_path, rbac) as broker:
-        bob = _managing(broker.port, "bob")
+        bob = Manager(connected(broker.port, login="bob", passcode=USERS["bob"]))
         assert bob.ask("queue.locked", "isPaused") == (True, False)
         done, value = bob.ask("queue.locked", "pause")
         assert done is not checks
         assert not checks or "permission='EDIT' on address mops.queue.locked.pause" in value
-        ann = _managing(broker.port, "ann")
+        ann = Manager(connected(broker.port, login="ann", passcode=USERS["ann"]))
         assert ann.ask("queue.locked", "isPaused") == (True, not checks)
         assert ann.ask("queue.locked", "resume") == (True, None)
         with StompSocket(broker.port) as eve:
@@ -204,4 +198,7 @@ def test_the_reply_goes_only_where_the_sender_may_send(tmp_path: Path) -> None:
         sent = {"destination": WHERE, "_AMQ_ResourceName": "queue.jobs", "_AMQ_OperationName": "pause"}
         client.send("SEND", {**sent, "reply-to": "mops.mine"})
         assert "permission='SEND'" in client.expect("ERROR").text
-        assert _managing(broker.port, "ann").ask("queue.jobs", "isPaused") == (True, False)
+        assert Manager(connected(broker.port, login="ann", passcode=USERS["ann"])).ask("queue.jobs", "isPaused") == (
+            True,
+            False,
+        )

@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.events.test_management_messages import _managing
 from tests.e2e.management.beans import address_bean, execute, post, queue_bean
 from tests.e2e.management.manager import Manager
 from tests.e2e.management.told import Told
+from tests.kit.client import connected
 from tests.kit.secured import USERS, secured_broker
 
 pytestmark = pytest.mark.e2e
@@ -116,7 +116,7 @@ def test_what_its_address_has_had_is_no_message(told: Told) -> None:
 def test_who_is_named_must_log_in_and_have_the_right(tmp_path: Path) -> None:
     ours = '<security-setting match="jobs"><permission type="send" roles="editors"/></security-setting>'
     with secured_broker(tmp_path, permissions=ours) as broker:
-        ann = _managing(broker.port, "ann")
+        ann = Manager(connected(broker.port, login="ann", passcode=USERS["ann"]))
         send = partial(ann.ask, "queue.jobs", "sendMessage", {}, 3, "x", True)
         for password in ("a wrong one", "", None):
             done, told = send("ann", password)

@@ -78,7 +78,7 @@ class Scene:
     """What is right if a bean of Artemis did it, whose answer may be another, or none; None: the same."""
 
 
-TWO_SENT: Final = partial(Told.send, queue="orders", bodies="xx")
+TWO_SENT: Final = partial(Told.send, destination="/queue/orders", bodies="xx")
 
 
 def at_the_desk(told: Told) -> StompSocket:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import as_user
 from tests.kit.process import ports_left_out
-from tests.kit.secured import secured_broker
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 
@@ -16,11 +15,11 @@ pytestmark = pytest.mark.e2e
 def test_who_may_not_is_told(tmp_path: Path) -> None:
     """Also who only wanted to look; who did not log in is no user, and is asked to."""
     with secured_broker(tmp_path) as broker:
-        assert as_user(broker, "bob", "POST", "/api/queues/jobs/pause").status == 403
-        assert as_user(broker, "eve", "DELETE", "/api/queues/jobs").status == 403
-        assert as_user(broker, "eve", "GET", "/api/queues").status == 403
-        assert as_user(broker, None, "POST", "/api/queues/jobs/pause").status == 401
-        assert as_user(broker, "ann", "POST", "/api/queues/jobs/pause").status == 200
+        assert broker.ask("POST", "/api/queues/jobs/pause", Authorization=basic("bob")).status == 403
+        assert broker.ask("DELETE", "/api/queues/jobs", Authorization=basic("eve")).status == 403
+        assert broker.ask("GET", "/api/queues", Authorization=basic("eve")).status == 403
+        assert broker.ask("POST", "/api/queues/jobs/pause").status == 401
+        assert broker.ask("POST", "/api/queues/jobs/pause", Authorization=basic("ann")).status == 200
         lines = ports_left_out([line for line in broker.said.splitlines() if "AUD-100" in line])
     denied = [line.partition("AUD-1002 ")[2] for line in lines if "AUD-1002" in line]
     assert [line.partition(" result=")[0] for line in denied] == [

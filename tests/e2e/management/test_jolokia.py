@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import urllib.request
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote as escaped
 
 import pytest
 
 from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
-from tests.e2e.management.told import ADDRESSES, Told, as_user, operated
+from tests.e2e.management.told import ADDRESSES, Told, operated
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module
-from tests.kit.secured import secured_broker
+from tests.kit.secured import basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 ALL: Final = "org.apache.activemq.artemis:*"
-
-
-def get(told: Told, path: str) -> Any:
-    """The JSON of a GET, whose HTTP status is 200."""
-    status, answer = told.ask("GET", BASE + path)
-    assert status == 200, answer
-    return answer
 
 
 calm = for_the_module(partial(operated, configuration(addresses=ADDRESSES)))
@@ -35,9 +28,9 @@ calm = for_the_module(partial(operated, configuration(addresses=ADDRESSES)))
 
 def test_a_person_reads_a_queue_with_curl(told: Told) -> None:
     """The order of the properties means nothing."""
-    told.send("orders", "xx")
+    told.send("/queue/orders", "xx")
     name = escaped(queue_bean("orders"))
-    assert get(told, f"/read/{name}/MessageCount")["value"] == 2
+    assert told.asked("GET", f"{BASE}/read/{name}/MessageCount")["value"] == 2
     turned = ",".join(reversed(queue_bean("orders").partition(":")[2].split(",")))
     assert read(told, f"org.apache.activemq.artemis:{turned}", "MessageCount") == 2
 
@@ -63,25 +56,26 @@ def test_each_base_answers(calm: Told) -> None:
 
 def test_a_name_with_a_slash_is_escaped_in_a_path(calm: Told) -> None:
     name = escaped(queue_bean("odd / name", "odd").replace("/", "!/"), safe="!")
-    assert get(calm, f"/read/{name}/Name")["value"] == "odd / name"
-    assert get(calm, f"?p=/read/{name}/Name")["value"] == "odd / name"
+    assert calm.asked("GET", f"{BASE}/read/{name}/Name")["value"] == "odd / name"
+    assert calm.asked("GET", f"{BASE}?p=/read/{name}/Name")["value"] == "odd / name"
 
 
 def test_values_and_lists_of_values(calm: Told) -> None:
-    assert get(calm, f"/read/{escaped(BROKER)}/Name,QueueCount")["value"] == {"Name": "e2e", "QueueCount": 3}
+    both = calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/Name,QueueCount")
+    assert both["value"] == {"Name": "e2e", "QueueCount": 3}
     answer = post(calm, {"type": "read", "mbean": BROKER, "attribute": ["Name"]})
     assert answer["value"] == {"Name": "e2e"}
     assert answer["request"] == {"mbean": BROKER, "attribute": ["Name"], "type": "read"}
     assert read(calm, address_bean("orders"), "RoutingTypes") == ["ANYCAST"]
-    assert get(calm, f"/read/{escaped(BROKER)}/QueueNames/1")["value"] == "jobs"
-    assert get(calm, f"/read/{escaped(BROKER)}/QueueNames/7")["value"] is None
-    assert get(calm, f"/read/{escaped(BROKER)}/QueueNames?maxCollectionSize=1")["value"] == ["orders"]
+    assert calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/QueueNames/1")["value"] == "jobs"
+    assert calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/QueueNames/7")["value"] is None
+    assert calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/QueueNames?maxCollectionSize=1")["value"] == ["orders"]
 
 
 def test_what_cannot_be_read(calm: Told) -> None:
-    answer = get(calm, f"/read/{escaped(BROKER)}/Nonsense")
+    answer = calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/Nonsense")
     assert (answer["status"], answer["error_type"]) == (404, "javax.management.AttributeNotFoundException")
-    answer = get(calm, f"/read/{escaped(BROKER)}/Name,Nonsense?ignoreErrors=true")
+    answer = calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/Name,Nonsense?ignoreErrors=true")
     assert answer["value"]["Name"] == "e2e"
     assert answer["value"]["Nonsense"].startswith("ERROR: No such attribute: Nonsense")
     answer = post(calm, {"type": "read", "mbean": f"{BROKER},component=none,*"})
@@ -131,8 +125,8 @@ def test_names_come_in_the_order_that_is_asked_for(calm: Told) -> None:
 
 def test_the_description_is_small_with_a_cache(calm: Told) -> None:
     """What tools look at: the classes of the broker and of addresses, and whether anything may be called."""
-    plain = get(calm, "/list")["value"]["org.apache.activemq.artemis"]
-    cached = get(calm, "/list?listCache=true")["value"]
+    plain = calm.asked("GET", f"{BASE}/list")["value"]["org.apache.activemq.artemis"]
+    cached = calm.asked("GET", f"{BASE}/list?listCache=true")["value"]
     named = cached["domains"]["org.apache.activemq.artemis"]
     assert named.keys() == plain.keys()
     assert {key: cached["cache"][name] for key, name in named.items()} == plain
@@ -152,12 +146,12 @@ def test_the_description_is_small_with_a_cache(calm: Told) -> None:
 
 def test_parts_of_the_description(calm: Told) -> None:
     base = '/list/org.apache.activemq.artemis/broker="e2e"'.replace('"', "%22")
-    assert get(calm, f"{base}/attr/Uptime/type")["value"] == "java.lang.String"
-    assert get(calm, f"{base}/op/closeConnectionWithID")["value"]["ret"] == "boolean"
-    assert get(calm, "/list?maxDepth=1")["value"] == {"org.apache.activemq.artemis": "1"}
-    assert get(calm, "/list?maxDepth=2")["value"]["org.apache.activemq.artemis"]['broker="e2e"'] == "1"
-    assert get(calm, "/list/none")["value"] == {}
-    assert get(calm, "/list/org.apache.activemq.artemis/none=1")["status"] == 400
+    assert calm.asked("GET", f"{BASE}{base}/attr/Uptime/type")["value"] == "java.lang.String"
+    assert calm.asked("GET", f"{BASE}{base}/op/closeConnectionWithID")["value"]["ret"] == "boolean"
+    assert calm.asked("GET", f"{BASE}/list?maxDepth=1")["value"] == {"org.apache.activemq.artemis": "1"}
+    assert calm.asked("GET", f"{BASE}/list?maxDepth=2")["value"]["org.apache.activemq.artemis"]['broker="e2e"'] == "1"
+    assert calm.asked("GET", f"{BASE}/list/none")["value"] == {}
+    assert calm.asked("GET", f"{BASE}/list/org.apache.activemq.artemis/none=1")["status"] == 400
 
 
 # ---- executing -------------------------------------------------------------------------------------
@@ -169,8 +163,8 @@ def test_operations_are_chosen_by_their_signatures(told: Told) -> None:
     assert read(told, bean, "Paused") is True
     assert execute(told, bean, "resume") is None
     assert read(told, bean, "Paused") is False
-    told.send("orders", "xx")
-    by_get = get(told, f"/exec/{escaped(bean)}/removeAllMessages()")
+    told.send("/queue/orders", "xx")
+    by_get = told.asked("GET", f"{BASE}/exec/{escaped(bean)}/removeAllMessages()")
     assert (by_get["status"], "send the same as JSON with POST" in by_get["error"]) == (403, True)
     assert execute(told, bean, "removeAllMessages()") == 2
 
@@ -200,9 +194,9 @@ def test_arguments_have_their_types(calm: Told) -> None:
         rows = json.loads(execute(calm, BROKER, "listQueues(java.lang.String,int,int)", given, "1", 10))
         assert [row["name"] for row in rows["data"]] == ["jobs"]
         assert (rows["data"][0]["maxConsumers"], rows["count"]) == ("3", 1)
-    page = get(calm, f"/exec/{escaped(BROKER)}/listQueues/%22%22/2/1")["value"]
+    page = calm.asked("GET", f"{BASE}/exec/{escaped(BROKER)}/listQueues/%22%22/2/1")["value"]
     assert [row["name"] for row in json.loads(page)["data"]] == ["jobs"]
-    everything = get(calm, f"/exec/{escaped(BROKER)}/listQueues/[null]/-1/-1")["value"]
+    everything = calm.asked("GET", f"{BASE}/exec/{escaped(BROKER)}/listQueues/[null]/-1/-1")["value"]
     assert len(json.loads(everything)["data"]) == 3
     assert execute(calm, BROKER, "closeConnectionWithID", "77") is False
 
@@ -264,7 +258,7 @@ def test_each_change_is_told(told: Told) -> None:
     execute(told, queue_bean("orders"), "pause()")
     post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]})
     read(told, BROKER, "Name")
-    told.send("orders", "xx")
+    told.send("/queue/orders", "xx")
     execute(told, queue_bean("orders"), "moveMessages(java.lang.String,java.lang.String)", "", "jobs")
     execute(told, queue_bean("orders"), "removeMessage(long)", 99999)
     lines = [line.partition("operation=")[2] for line in told.broker.said.splitlines() if "AUD-1001" in line]
@@ -302,9 +296,9 @@ QUEUE: Final = f'{MINE},component=addresses,address="jobs",subcomponent=queues,r
     ],
 )
 def test_each_type_for_each_user(secured: BrokerProcess, request_: object, statuses: tuple[int, ...]) -> None:
-    assert as_user(secured, None, "POST", BASE, request_).status == 401
+    assert secured.ask("POST", BASE, request_).status == 401
     for user, status in zip(("eve", "bob", "ann"), statuses, strict=True):
-        reply = as_user(secured, user, "POST", BASE, request_)
+        reply = secured.ask("POST", BASE, request_, Authorization=basic(user))
         answer = reply.json
         assert (reply.status, answer["status"]) == (200, status), (user, answer)
         if status == 403:
@@ -315,10 +309,10 @@ def test_web_pages_of_others_get_nothing(secured: BrokerProcess) -> None:
     """No ``Origin`` is fine with a login; the broker's own pages may ask; others may not. No link changes anything."""
     origin = f"http://{LOOPBACK}:{secured.ports['http']}"
     for origins, status in (({}, 200), ({"Origin": origin}, 200), ({"Origin": "http://elsewhere.example"}, 403)):
-        assert as_user(secured, "ann", "POST", BASE, {"type": "version"}, **origins).status == status
+        assert secured.ask("POST", BASE, {"type": "version"}, Authorization=basic("ann"), **origins).status == status
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     path = f"{BASE}/exec/{escaped(QUEUE)}/resume()"
     for headers in (link, {}, {"Origin": origin}):
-        answer = as_user(secured, "ann", "GET", path, **headers).json
+        answer = secured.ask("GET", path, Authorization=basic("ann"), **headers).json
         assert (answer["status"], answer["error_type"]) == (403, "java.lang.SecurityException")
-    assert as_user(secured, "ann", "GET", f"{BASE}/read/{escaped(QUEUE)}/Paused").json["status"] == 200
+    assert secured.ask("GET", f"{BASE}/read/{escaped(QUEUE)}/Paused", Authorization=basic("ann")).json["status"] == 200

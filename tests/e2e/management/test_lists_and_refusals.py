@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_list_as_a_person_reads_it(told: Told) -> None:
-    told.send("jobs", "xxx")
+    told.send("/queue/jobs", "xxx")
     printed = told.command("queue", "ls", "--fields", "name,messageCount,durable", "--sort", "messageCount:desc")
     lines = [line.split() for line in printed.stdout.splitlines()]
     assert lines[0] == ["name", "messageCount", "durable"]

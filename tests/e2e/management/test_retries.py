@@ -41,11 +41,6 @@ told = for_each_test(partial(operated, configuration(addresses=ADDRESSES, settin
 """A broker on which a message that is refused once is dead."""
 
 
-def send(told: Told, destination: str, body: bytes = b"x", **headers: object) -> None:
-    with told.client() as client:
-        client.ask("SEND", {"destination": destination, "persistent": "true", **headers}, body)
-
-
 def die(told: Told, destination: str) -> None:
     """What is on this queue dies."""
     before = told.queue("graves")["messageCount"]
@@ -75,7 +70,7 @@ def counts(told: Told, *names: str) -> list[int]:
 )
 def test_an_anycast_queue_that_is_gone_is_created_again(told: Told, destination: str, queue: str) -> None:
     """As a SEND would do it, also where its address is still there, or has subscriptions, too."""
-    send(told, destination)
+    told.send(destination, persistent="true")
     die(told, destination)
     destroy(told, queue)
     answer = told.command("dead", "retry")
@@ -85,7 +80,7 @@ def test_an_anycast_queue_that_is_gone_is_created_again(told: Told, destination:
 
 def test_other_subscriptions_do_not_get_it_again(told: Told) -> None:
     """The dead letter of a subscription that is gone stays, and the answer names the subscription."""
-    send(told, "/topic/news")
+    told.send("/topic/news", persistent="true")
     die(told, "news\\c\\cnews.a")
     destroy(told, "news.a")
     status, answer = told.ask("POST", "/api/dead-letters/retry")
@@ -104,7 +99,7 @@ def test_other_subscriptions_do_not_get_it_again(told: Told) -> None:
 
 
 def test_what_may_not_be_created_stays(told: Told) -> None:
-    send(told, "/queue/fixed")
+    told.send("/queue/fixed", persistent="true")
     die(told, "/queue/fixed")
     destroy(told, "fixed")
     answer = told.ask("POST", "/api/dead-letters/retry")[1]
@@ -115,7 +110,7 @@ def test_what_may_not_be_created_stays(told: Told) -> None:
 def test_some_go_back_and_some_stay(told: Told) -> None:
     """Both are counted, and an exit code of 0 is for all of them."""
     for destination in ("/queue/fixed", "/queue/work"):
-        send(told, destination)
+        told.send(destination, persistent="true")
         die(told, destination)
     destroy(told, "fixed")
     done = told.command("dead", "retry")
@@ -136,9 +131,9 @@ def test_some_go_back_and_some_stay(told: Told) -> None:
 )
 def test_a_target_that_keeps_nothing_gets_nothing(told: Told, verb: str, target: str, said: str) -> None:
     """The originals stay as they are."""
-    send(told, "/queue/ring", b"first", priority=9)
-    send(told, "/queue/dropping", b"first")
-    send(told, "/queue/fixed", b"original", priority=1)
+    told.send("/queue/ring", ["first"], priority=9, persistent="true")
+    told.send("/queue/dropping", ["first"], persistent="true")
+    told.send("/queue/fixed", ["original"], priority=1, persistent="true")
     done = told.command("queue", verb, "fixed", target)
     assert done.returncode == 1
     assert said in done.stdout + done.stderr
@@ -152,7 +147,7 @@ def test_a_target_that_keeps_nothing_gets_nothing(told: Told, verb: str, target:
 def test_what_a_ring_gave_up_is_told_with_the_exit_code(told: Told, verb: str) -> None:
     """``moved 3`` is no success if one of them is there. Artemis' bean has one number, and counts as Artemis does."""
     for _ in range(3):
-        send(told, "/queue/fixed")
+        told.send("/queue/fixed", persistent="true")
     done = told.command("queue", verb, "fixed", "ring")
     assert done.returncode == 1
     assert "gone from queue ring, which keeps 1 message (ring-size): 2" in done.stdout
@@ -161,7 +156,7 @@ def test_what_a_ring_gave_up_is_told_with_the_exit_code(told: Told, verb: str) -
     assert f'result="{word} 3, replaced 2"' in told.broker.said
     status, answer = told.ask("POST", f"/api/queues/ring/messages/6/{verb}?target=nd")
     assert (status, answer["replaced"], list(answer["transient"].values())) == (200, {}, [1])
-    send(told, "/queue/fixed")
+    told.send("/queue/fixed", persistent="true")
     done = told.command("queue", verb, "fixed", "nd", "--count", "1")
     assert done.returncode == 0
     assert "queue nd is not durable: what it has does not survive a restart: 1" in done.stdout
@@ -169,7 +164,7 @@ def test_what_a_ring_gave_up_is_told_with_the_exit_code(told: Told, verb: str) -
 
 def test_dead_letters_that_a_ring_gave_up_are_told(told: Told) -> None:
     for number in range(2):
-        send(told, "/queue/ring", b"%d" % number)
+        told.send("/queue/ring", [str(number)], persistent="true")
         die(told, "/queue/ring")
     done = told.command("dead", "retry")
     assert done.returncode == 1
@@ -179,7 +174,7 @@ def test_dead_letters_that_a_ring_gave_up_are_told(told: Told) -> None:
 
 def test_a_cause_is_one_of_those_that_there_are(told: Told) -> None:
     """In both spellings: that of headers, and that of settings."""
-    send(told, "/queue/work")
+    told.send("/queue/work", persistent="true")
     die(told, "/queue/work")
     refused = told.command("dead", "retry", "--cause", "max-delivery-attempts")
     assert refused.returncode == 1
@@ -191,7 +186,7 @@ def test_a_cause_is_one_of_those_that_there_are(told: Told) -> None:
 
 def test_a_purge_tells_what_stays(told: Told) -> None:
     for _ in range(3):
-        send(told, "/queue/fixed")
+        told.send("/queue/fixed", persistent="true")
     with told.client() as client:
         client.subscribe("/queue/fixed", consumer_window_size="0")
         client.message()
@@ -204,7 +199,7 @@ def test_a_purge_tells_what_stays(told: Told) -> None:
 
 
 def test_nothing_goes_to_a_dead_letter_address_that_leaves_it_out(told: Told) -> None:
-    send(told, "/queue/picky")
+    told.send("/queue/picky", persistent="true")
     status, answer = told.ask("POST", "/api/queues/picky/messages/1/dead")
     assert (status, "no queue of address few takes it" in answer["error"]) == (409, True)
     assert counts(told, "picky", "few") == [1, 0]
@@ -212,7 +207,7 @@ def test_nothing_goes_to_a_dead_letter_address_that_leaves_it_out(told: Told) ->
 
 def test_what_consumers_have_is_told_by_the_exit_code(told: Told) -> None:
     for _ in range(2):
-        send(told, "/queue/fixed")
+        told.send("/queue/fixed", persistent="true")
     with told.client() as client:
         client.subscribe("/queue/fixed", consumer_window_size="0")
         client.message()

@@ -25,7 +25,7 @@ TELEGRAF: Final = os.environ.get("TELEGRAF") or shutil.which("telegraf")
 @pytest.mark.skipif(TELEGRAF is None, reason="no telegraf: neither TELEGRAF nor on the path")
 def test_the_example_of_the_documentation(told: Told, tmp_path: Path) -> None:
     telegraf = str(TELEGRAF)
-    told.send("orders", "xx")
+    told.send("/queue/orders", "xx")
     example = EXAMPLE.findall((ROOT / "docs" / "jolokia.md").read_text("utf-8"))[0]
     text = example.replace("http://127.0.0.1:8161", told.broker.url)
     output = '[[outputs.file]]\n  files = ["stdout"]\n  data_format = "influx"\n'

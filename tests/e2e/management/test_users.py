@@ -8,10 +8,9 @@ from urllib.parse import quote as escaped
 
 import pytest
 
-from tests.e2e.management.told import as_user
 from tests.kit.client import StompSocket
 from tests.kit.process import BrokerProcess, for_each_test
-from tests.kit.secured import USERS, secured_broker
+from tests.kit.secured import USERS, basic, secured_broker
 
 pytestmark = pytest.mark.e2e
 
@@ -25,7 +24,7 @@ secured = for_each_test(secured_broker)
 
 def users_of(broker: BrokerProcess) -> dict[str, dict[str, Any]]:
     """What bob, who may look, is told of each."""
-    return {row["name"]: row for row in as_user(broker, "bob", "GET", "/api/users").json["data"]}
+    return {row["name"]: row for row in broker.ask("GET", "/api/users", Authorization=basic("bob")).json["data"]}
 
 
 def test_who_is_there_and_who_was(tmp_path: Path) -> None:
@@ -37,7 +36,7 @@ def test_who_is_there_and_who_was(tmp_path: Path) -> None:
             "bob": ("viewers,workers", 0, True),
             "eve": ("workers", 1, True),
         }
-        assert as_user(broker, "eve", "GET", "/api/users").status == 403
+        assert broker.ask("GET", "/api/users", Authorization=basic("eve")).status == 403
         with (tmp_path / "artemis-users.properties").open("a") as users:
             users.write("zoe=z\n")
         assert set(users_of(broker)) == {"ann", "bob", "eve", "zoe"}
@@ -45,30 +44,30 @@ def test_who_is_there_and_who_was(tmp_path: Path) -> None:
 
 def test_a_change_counts_at_once(secured: BrokerProcess) -> None:
     """Also where the broker remembers a login that was right, or wrong."""
-    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 401
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", SECRET)).status == 401
     new = {"name": "zoe", "password": SECRET, "role": "viewers"}
-    assert as_user(secured, "ann", "POST", "/api/users", new).status == 200
-    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 200
-    reply = as_user(secured, "ann", "PATCH", "/api/users/zoe", {"password": "another"})
+    assert secured.ask("POST", "/api/users", new, Authorization=basic("ann")).status == 200
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", SECRET)).status == 200
+    reply = secured.ask("PATCH", "/api/users/zoe", {"password": "another"}, Authorization=basic("ann"))
     assert (reply.status, reply.json["passwordChanged"], reply.json["rolesChanged"]) == (200, True, False)
-    assert as_user(secured, "zoe", "GET", "/api/users", password=SECRET).status == 401
-    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 200
-    assert as_user(secured, "ann", "PATCH", "/api/users/zoe?role=workers").status == 200
-    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 403
-    assert as_user(secured, "ann", "DELETE", "/api/users/zoe").status == 200
-    assert as_user(secured, "zoe", "GET", "/api/users", password="another").status == 401
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", SECRET)).status == 401
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", "another")).status == 200
+    assert secured.ask("PATCH", "/api/users/zoe?role=workers", Authorization=basic("ann")).status == 200
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", "another")).status == 403
+    assert secured.ask("DELETE", "/api/users/zoe", Authorization=basic("ann")).status == 200
+    assert secured.ask("GET", "/api/users", Authorization=basic("zoe", "another")).status == 401
 
 
 def test_who_may_not_change_users_cannot(secured: BrokerProcess) -> None:
     """Looking at them is another right. A management message is refused where it needs the permission, too."""
     before = users_of(secured)
     new = {"name": "zoe", "password": SECRET}
-    assert as_user(secured, "bob", "POST", "/api/users", new).status == 403
-    assert as_user(secured, "bob", "DELETE", "/api/users/eve").status == 403
-    assert as_user(secured, "bob", "PATCH", "/api/users/bob?role=editors").status == 403
+    assert secured.ask("POST", "/api/users", new, Authorization=basic("bob")).status == 403
+    assert secured.ask("DELETE", "/api/users/eve", Authorization=basic("bob")).status == 403
+    assert secured.ask("PATCH", "/api/users/bob?role=editors", Authorization=basic("bob")).status == 403
     bean = 'org.apache.activemq.artemis:broker="secured"'
     call = {"type": "exec", "mbean": bean, "operation": "addUser", "arguments": ["zoe", SECRET, "editors", False]}
-    answer = as_user(secured, "bob", "POST", "/console/jolokia", call).json
+    answer = secured.ask("POST", "/console/jolokia", call, Authorization=basic("bob")).json
     assert answer["status"] == 403
     assert answer["request"]["arguments"] == ["zoe", "****", "editors", False]
     assert {name: row["roles"] for name, row in users_of(secured).items()} == {
@@ -98,7 +97,7 @@ def test_no_password_is_told(secured: BrokerProcess) -> None:
         call = {"type": "exec", "mbean": bean, "operation": operation, "arguments": given}
         requests.append(("POST", "/console/jolokia", call))
     path = f"/console/jolokia/exec/{escaped(bean, safe='')}/addUser/zoe/open%20sesame/editors/true"
-    replies = [as_user(secured, "ann", *request) for request in [*requests, ("GET", path, None)]]
+    replies = [secured.ask(*request, Authorization=basic("ann")) for request in [*requests, ("GET", path, None)]]
     heard = [f"{reply.status} {reply.body.decode()}" for reply in replies]
     assert [text[:3] for text in heard[:6]] == ["400", "400", "400", "409", "409", "404"]
     assert "has no place in a URL" in heard[0]
@@ -110,8 +109,8 @@ def test_no_password_is_told(secured: BrokerProcess) -> None:
 
 def test_a_file_that_cannot_be_written_changes_nothing(secured: BrokerProcess, tmp_path: Path) -> None:
     assert set(users_of(secured)) == set(USERS)
-    assert as_user(secured, "ann", "GET", "/api/users").status == 200
+    assert secured.ask("GET", "/api/users", Authorization=basic("ann")).status == 200
     (tmp_path / "artemis-roles.properties").write_text("amq = \\u12")
-    reply = as_user(secured, "ann", "POST", "/api/users", {"name": "zoe", "password": SECRET})
+    reply = secured.ask("POST", "/api/users", {"name": "zoe", "password": SECRET}, Authorization=basic("ann"))
     assert (reply.status, "artemis-roles.properties: line 1" in reply.error) == (409, True)
     assert "zoe" not in (tmp_path / "artemis-users.properties").read_text()

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.management.told import Told, stored
-from tests.kit.process import started
+from tests.e2e.management.told import operated, stored
 
 pytestmark = pytest.mark.e2e
-
-
-@contextmanager
-def begun(folder: Path, more: str = "") -> Iterator[Told]:
-    """A broker on the folder; its end is the test's."""
-    file = folder / "broker.xml"
-    file.write_text(stored(folder, core=more), "utf-8")
-    with started(file) as broker:
-        yield Told(broker)
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
     """The answer to a change comes when the change survives a crash."""
-    with begun(tmp_path) as told:
+    with operated(stored(tmp_path), tmp_path) as told:
         told.asked(
             "POST", "/api/queues", **{
                 "name": "chores", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
@@ -56,7 +44,7 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         if how == "stopped":
             assert told.broker.stop() == 0
         told.broker.kill()
-    with begun(tmp_path) as told:
+    with operated(stored(tmp_path), tmp_path) as told:
         shown = {name: told.ask("GET", f"/api/settings/{name}?where=isDefault=false")[1] for name in ("news", "gone")}
         ours = {row["name"]: row["value"] for row in shown["news"]["data"] if row["declaredAt"] == "an operator"}
         assert ours == {"max-delivery-attempts": "3", "max-size-bytes": "1048576"}
@@ -85,7 +73,7 @@ def test_files_are_compacted(tmp_path: Path) -> None:
     """One message in eight stays, in few files instead of many; and they are there after a crash."""
     count = 400
     small = "<journal-file-size>100K</journal-file-size><journal-compact-min-files>0</journal-compact-min-files>"
-    with begun(tmp_path, small) as told:
+    with operated(stored(tmp_path, core=small), tmp_path) as told:
         with told.client() as client:
             for number in range(count):
                 headers = {"destination": "/queue/orders" if number % 8 else "/queue/jobs", "persistent": "true"}
@@ -101,7 +89,7 @@ def test_files_are_compacted(tmp_path: Path) -> None:
         assert answer["bytesAfter"] < answer["bytesBefore"] / 2
         assert told.queue("jobs")["messageCount"] == count // 8
         told.broker.kill()
-    with begun(tmp_path, small) as told:
+    with operated(stored(tmp_path, core=small), tmp_path) as told:
         assert told.queue("jobs")["messageCount"] == count // 8
         assert told.queue("orders")["messageCount"] == 0
         assert told.broker.stop() == 0

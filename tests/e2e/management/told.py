@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from tests.kit.client import StompSocket
+from tests.kit.client import StompSocket, connected
 from tests.kit.forks import run_text
-from tests.kit.http import HttpClient, Reply, ask
+from tests.kit.http import HttpClient
 from tests.kit.process import SWEPT, WAIT_S, BrokerProcess, configuration, retained, running
-from tests.kit.secured import basic
 
 ADDRESSES: Final = """
       <address name="orders"><anycast><queue name="orders"/></anycast></address>
@@ -76,20 +75,42 @@ class Told:
 
     def client(self, **headers: object) -> StompSocket:
         """A client that is connected."""
-        client = StompSocket(self.broker.port)
-        client.connect(**headers)
-        return client
+        return connected(self.broker.port, **headers)
 
     def guest(self, **headers: object) -> StompSocket:
         """A client that stays."""
         self.guests.append(self.client(**headers))
         return self.guests[-1]
 
-    def send(self, queue: str, bodies: Sequence[str] = "x", **headers: object) -> None:
-        """Messages for a queue, one for each of these."""
+    def send(self, destination: str, bodies: Sequence[str] = "x", **headers: object) -> None:
+        """A message for each of these."""
         with self.client() as client:
             for body in bodies:
-                client.ask("SEND", {"destination": f"/queue/{queue}", **headers}, body.encode())
+                client.ask("SEND", {"destination": destination, **headers}, body.encode())
+
+    @property
+    def file(self) -> Path:
+        """Its configuration."""
+        return self.broker.log.with_name("broker.xml")
+
+    def write(self, text: str) -> None:
+        """As ``sed -i`` and most editors: a new file takes the place of the old one."""
+        beside = self.file.with_suffix(".new")
+        beside.write_text(text, "utf-8")
+        beside.rename(self.file)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Of its configuration."""
+        return dict(self.broker.api("/api/broker/configuration"))
+
+    def reload(self) -> dict[str, Any]:
+        """It reads its file anew."""
+        return dict(self.broker.api("/api/broker/reload", "POST"))
+
+    def await_attribute(self, name: str, field: str, value: object) -> None:
+        """Waits until this is told of a queue."""
+        self.broker.eventually(f"{field} of {name}", lambda: self.queue(name)[field], lambda seen: seen == value)
 
     def queue(self, name: str) -> dict[str, Any]:
         """What is told of a queue."""
@@ -104,18 +125,3 @@ def operated(text: str, folder: Path) -> Iterator[Told]:
         yield told
         for guest in told.guests:
             guest.close()
-
-
-def as_user(
-    broker: BrokerProcess,
-    user: str | None,
-    method: str,
-    path: str,
-    body: object = None,
-    *,
-    password: str | None = None,
-    **headers: str,
-) -> Reply:
-    """What a broker with logins answers somebody; None: who shows nothing."""
-    login = {} if user is None else {"Authorization": basic(user, password)}
-    return ask(broker.ports["http"], method, path, body, **login, **headers)

@@ -20,7 +20,7 @@ CONFIGURATION: Final = {
             lambda _, it: it["result"] in ("applied", "unchanged"),
             Shows("/api/queues/new", {"messageCount": 0}),
         ],
-        before=lambda told: (told.broker.log.parent / "broker.xml").write_text(_ONE_MORE, "utf-8"),
+        before=lambda told: told.file.write_text(_ONE_MORE, "utf-8"),
         by_bean=Shows("/api/queues/new", {"messageCount": 0}),
     ),
     "getConfiguration": Scene(

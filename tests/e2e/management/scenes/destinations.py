@@ -14,7 +14,7 @@ _DIVERT: Final = "/api/diverts?name=twice&address=orders&forwarding-address=jobs
 
 
 def _acknowledged(told: Told) -> None:
-    told.send("orders", "xx")
+    told.send("/queue/orders", "xx")
     with told.client() as client:
         client.subscribe("/queue/orders")
         client.acknowledge(client.message())
@@ -22,7 +22,7 @@ def _acknowledged(told: Told) -> None:
 
 def _grouped(told: Told) -> None:
     """A consumer has the group red."""
-    told.send("orders", JMSXGroupID="red")
+    told.send("/queue/orders", JMSXGroupID="red")
     client = told.guest()
     client.subscribe("/queue/orders")
     client.message()
@@ -30,7 +30,7 @@ def _grouped(told: Told) -> None:
 
 def _sent_on(told: Told, _answer: Any, *, count: int) -> None:
     """A message that is sent to orders goes there, and to jobs if a divert is there."""
-    told.send("orders")
+    told.send("/queue/orders")
     assert [told.queue(name)["messageCount"] for name in ("orders", "jobs")] == [1, count]
 
 
@@ -74,7 +74,7 @@ DESTINATIONS: Final[dict[str, Scene]] = {
     "queue.resetMessagesKilled": Scene(
         {"queue": "orders"},
         {"was": 1},
-        lambda told: (told.send("orders"), told.asked("POST", "/api/queues/orders/purge")),
+        lambda told: (told.send("/queue/orders"), told.asked("POST", "/api/queues/orders/purge")),
         by_bean=[NOTHING, Shows("/api/queues/orders", {"messagesKilled": 0})],
     ),
     "queue.resetGroup": Scene({"queue": "orders", "group": "red"}, {"reset": 1}, _grouped, by_bean=_NO_GROUP),

@@ -39,7 +39,7 @@ _REFUSED: Final = {**_PLACED, "placed": 0, "refused": 1, "reason": "there is no 
 
 EXPORTING: Final[dict[str, Scene]] = {
     "queue.exportMessages": Scene(
-        {"queue": "orders"}, _are_lines, lambda told: told.send("orders", "ab", persistent="true", region="eu")
+        {"queue": "orders"}, _are_lines, lambda told: told.send("/queue/orders", "ab", persistent="true", region="eu")
     ),
     "exportDestinations": Scene({}, _are_destinations),
     "importMessages": Scene(

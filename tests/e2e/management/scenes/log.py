@@ -8,7 +8,7 @@ from typing import Any, Final
 from tests.e2e.management.scene import Scene
 from tests.e2e.management.told import Told
 
-_THREE: Final = partial(Told.send, queue="orders", bodies="xxx", persistent="true")
+_THREE: Final = partial(Told.send, destination="/queue/orders", bodies="xxx", persistent="true")
 """Three messages, which are on the disk."""
 
 

@@ -16,13 +16,13 @@ def browsed(told: Told, queue: str, query: str = "") -> list[dict[str, Any]]:
 
 
 def _three(told: Told) -> None:
-    told.send("orders", "ab", persistent="true", region="eu")
-    told.send("orders", "c", persistent="true", region="us", **{"content-type": "text/plain"})
+    told.send("/queue/orders", "ab", persistent="true", region="eu")
+    told.send("/queue/orders", "c", persistent="true", region="us", **{"content-type": "text/plain"})
 
 
 def _dead(told: Told) -> None:
     """Two dead letters of the queue orders, by an operator."""
-    told.send("orders", "ab", persistent="true", region="eu")
+    told.send("/queue/orders", "ab", persistent="true", region="eu")
     told.asked("POST", "/api/queues/orders/dead?filter=region=%27eu%27")
 
 
@@ -31,8 +31,10 @@ def _job(told: Told) -> None:
     told.asked("POST", "/api/dead-letters/retry?rate=1")
 
 
-_SCHEDULED: Final = partial(Told.send, queue="orders", bodies="ab", persistent="true", AMQ_SCHEDULED_DELAY=3_600_000)
-_DAILY: Final = partial(Told.send, queue="orders", persistent="true", AMQ_SCHEDULED_CRON="0 9 * * *")
+_SCHEDULED: Final = partial(
+    Told.send, destination="/queue/orders", bodies="ab", persistent="true", AMQ_SCHEDULED_DELAY=3_600_000
+)
+_DAILY: Final = partial(Told.send, destination="/queue/orders", persistent="true", AMQ_SCHEDULED_CRON="0 9 * * *")
 
 
 def _leaves(told: Told, answer: Any, *, queue: str = "orders", left: Sequence[str], **values: object) -> None:

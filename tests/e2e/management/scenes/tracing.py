@@ -24,7 +24,7 @@ TRACING: Final[dict[str, Scene]] = {
         _is_told,
         # the first message of a broker goes to the dead letters, and a second one waits
         lambda told: (
-            told.send("orders", "ab", persistent="true"),
+            told.send("/queue/orders", "ab", persistent="true"),
             told.asked("POST", "/api/queues/orders/messages/1/dead"),
         ),
         stores=True,

@@ -23,7 +23,7 @@ WHY: Final[dict[str, Scene]] = {
     "queue.whyNotDelivered": Scene(
         {"queue": "orders"},
         partial(_says, reason="no-consumer", text="no consumer is attached"),
-        partial(Told.send, queue="orders"),
+        partial(Told.send, destination="/queue/orders"),
     ),
     "address.whyBlocked": Scene({"address": "orders"}, partial(_says, reason="not-blocked", text="it takes messages")),
     "whyConnectionBlocked": Scene(
@@ -32,7 +32,7 @@ WHY: Final[dict[str, Scene]] = {
     "whyDropped": Scene(
         {"name": "orders"},
         partial(_says, reason="purged", text="2 messages were removed by an operator"),
-        lambda told: (told.send("orders", "xx"), told.asked("POST", "/api/queues/orders/purge")),
+        lambda told: (told.send("/queue/orders", "xx"), told.asked("POST", "/api/queues/orders/purge")),
     ),
     "queue.whyDead": Scene(
         {"queue": "orders"}, partial(_says, reason="no-dead-letters", text="orders has no dead letters")
