@@ -84,8 +84,7 @@ def test_what_was_receipted_survives_a_kill_and_what_was_acknowledged_does_not_c
         client.subscribe("/queue/q")
         assert bodies(client, 20) == list(range(1, 21))
         client.nothing_waits_but_messages()
-        broker.process.kill()
-        broker.process.wait()
+        broker.kill()
     with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         client.subscribe("/queue/q")
@@ -121,8 +120,7 @@ def test_a_transaction_is_paged_whole(tmp_path: Path) -> None:
             client.send("SEND", {"destination": "/queue/other", **PERSISTENT, "transaction": "t"}, b"%d" % number)
         broker.await_count("q", 10)
         client.ask("COMMIT", {"transaction": "t"})
-        broker.process.kill()
-        broker.process.wait()
+        broker.kill()
     with paging(tmp_path) as broker, connected(broker.port) as client:
         broker.await_count("q", 30)
         broker.await_count("other", 20)

@@ -14,7 +14,7 @@ import pytest
 
 from tests.kit.certificates import PASSWORD, Authority
 from tests.kit.client import Closed, StompSocket, connected, frame, is_greeted
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import HTTP, LOOPBACK, WAIT_S, BrokerProcess, configuration, eventually, for_the_module, running
 from tests.kit.tls import trusting, uri
 
@@ -112,7 +112,7 @@ def test_behind_haproxy(broker: BrokerProcess, tmp_path: Path, option: str, vers
     haproxy = shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     if haproxy is None:
         pytest.skip("haproxy is not installed")
-    (port,) = free_ports(1)
+    port = free_port()
     file = tmp_path / "haproxy.cfg"
     file.write_text(
         "defaults\n mode tcp\n timeout connect 60s\n timeout client 60s\n timeout server 60s\n"

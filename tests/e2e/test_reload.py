@@ -371,7 +371,7 @@ def test_diff_of_two_files(tmp_path: Path) -> None:
 
 
 def test_listeners_are_told(tmp_path: Path) -> None:
-    with operated(MAX_1, tmp_path) as it, EventStream(it.broker.ports["http"]) as events, it.client() as client:
+    with operated(MAX_1, tmp_path) as it, EventStream(it.broker) as events, it.client() as client:
         client.subscribe("activemq.notifications", selector="_AMQ_NotifType LIKE 'CONFIGURATION%'")
         it.write(MAX_2)
         read = events.notification("CONFIGURATION_RELOADED")

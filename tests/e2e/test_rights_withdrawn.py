@@ -15,8 +15,8 @@ import pytest
 
 from artemis_py.storage.format.names import read_name
 from tests.e2e.events.event_stream import EventStream
-from tests.e2e.test_reload_security import client_of, read_again
-from tests.kit.client import refused
+from tests.e2e.test_reload_security import read_again
+from tests.kit.client import connected, refused
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, eventually, for_each_test
 from tests.kit.secured import USERS, basic, secured_broker
 
@@ -61,10 +61,9 @@ WITHDRAWN = pytest.mark.parametrize(
 
 @WITHDRAWN
 def test_a_stream_of_events(broker: BrokerProcess, tmp_path: Path, withdraw: Withdraw) -> None:
-    port = broker.ports["http"]
     with (
-        EventStream(port, watch=("queues",), Authorization=basic("bob")) as bob,
-        EventStream(port, watch=("queues",), Authorization=basic("ann")) as ann,
+        EventStream(broker, "queues", Authorization=basic("bob")) as bob,
+        EventStream(broker, "queues", Authorization=basic("ann")) as ann,
     ):
         for stream in (bob, ann):
             assert stream.until("state").data["watch"] == "queues"
@@ -72,19 +71,19 @@ def test_a_stream_of_events(broker: BrokerProcess, tmp_path: Path, withdraw: Wit
         told = bob.until("problem").data["error"]
         assert "permission" in told if withdraw is withdraw_views else "login has changed" in told
         assert bob.response.readline() == b""
-        with client_of(broker, "ann") as client:
+        with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
             client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
         assert ann.until("changes").data["watch"] == "queues"
     status = 403 if withdraw in (withdraw_views, take_the_role_away) else 401
-    with EventStream(port, watch=("queues",), Authorization=basic("bob")) as again:
+    with EventStream(broker, "queues", Authorization=basic("bob")) as again:
         eventually("refused", lambda: again.status, lambda seen: seen == status)
 
 
 def test_a_stream_that_lost_one_of_its_topics(tmp_path: Path) -> None:
     with (
         secured_broker(tmp_path, permissions=MINE.format("listAddresses")) as broker,
-        EventStream(broker.ports["http"], watch=("queues",), Authorization=basic("bob")) as kept,
-        EventStream(broker.ports["http"], watch=("queues", "addresses"), Authorization=basic("bob")) as lost,
+        EventStream(broker, "queues", Authorization=basic("bob")) as kept,
+        EventStream(broker, "queues", "addresses", Authorization=basic("bob")) as lost,
     ):
         kept.until("state")
         file = tmp_path / "broker.xml"
@@ -92,7 +91,7 @@ def test_a_stream_that_lost_one_of_its_topics(tmp_path: Path) -> None:
         read_again(broker, file.read_text("utf-8").replace(own, own.replace("viewers,editors", "editors")), file)
         while lost.response.readline():
             pass
-        with client_of(broker, "ann") as client:
+        with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
             client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
         kept.until("changes")
 
@@ -111,7 +110,7 @@ def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Pat
     assert refused.status == 403
     assert b"withdrawn" in refused.body
     broker.await_metric(0, "artemis_consumer_count", queue="jobs")
-    with client_of(broker, "ann") as client:
+    with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
         client.ask("SEND", {"destination": "/queue/jobs"}, b"kept")
     taken = broker.ask("POST", TAKE, Authorization=basic("ann"))
     assert taken.answer == (200, b"kept")
@@ -121,7 +120,7 @@ def test_a_request_that_waits_for_a_message(broker: BrokerProcess, tmp_path: Pat
 @pytest.mark.parametrize("which", ["log", "message"])
 def test_a_large_download(broker: BrokerProcess, tmp_path: Path, which: str, withdraw: Withdraw) -> None:
     """Another thread sends files of the log, and the body of a message is read piece by piece."""
-    with client_of(broker, "ann") as client:
+    with connected(broker.port, login="ann", passcode=USERS["ann"]) as client:
         client.ask("SEND", {"destination": "/queue/jobs", "persistent": "true"}, b"x" * LARGE_BYTES)
     listed = broker.ask("GET", "/api/queues/jobs/messages", Authorization=basic("ann"))
     row = listed.json["data"][0]
@@ -147,7 +146,11 @@ def test_a_large_download(broker: BrokerProcess, tmp_path: Path, which: str, wit
 
 def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
     """A consumer of a queue goes on, as in Artemis."""
-    with client_of(broker, "bob") as replay, client_of(broker, "bob") as consumer, client_of(broker, "ann") as ann:
+    with (
+        connected(broker.port, login="bob", passcode=USERS["bob"]) as replay,
+        connected(broker.port, login="bob", passcode=USERS["bob"]) as consumer,
+        connected(broker.port, login="ann", passcode=USERS["ann"]) as ann,
+    ):
         replay.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "bookmark": "0"})
         consumer.subscribe("/queue/jobs", ack="auto")
         withdraw_consume(broker, tmp_path)
@@ -158,7 +161,11 @@ def test_a_replay(broker: BrokerProcess, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", [{"bookmark": "0"}, {"browser": "true"}], ids=["replay", "browser"])
 def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, header: dict[str, str]) -> None:
-    with client_of(broker, "bob") as reader, client_of(broker, "bob") as consumer, client_of(broker, "ann") as ann:
+    with (
+        connected(broker.port, login="bob", passcode=USERS["bob"]) as reader,
+        connected(broker.port, login="bob", passcode=USERS["bob"]) as consumer,
+        connected(broker.port, login="ann", passcode=USERS["ann"]) as ann,
+    ):
         reader.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", **header})
         consumer.subscribe("/queue/jobs", ack="auto")
         users = tmp_path / "artemis-users.properties"  # nobody logs in over HTTP
@@ -169,7 +176,7 @@ def test_readers_of_a_user_who_is_gone(broker: BrokerProcess, tmp_path: Path, he
 
 
 def test_a_browser(broker: BrokerProcess, tmp_path: Path) -> None:
-    with client_of(broker, "bob") as browser:
+    with connected(broker.port, login="bob", passcode=USERS["bob"]) as browser:
         browser.ask("SUBSCRIBE", {"id": "1", "destination": "/queue/jobs", "browser": "true"})
         withdraw(broker, tmp_path, "browse")
         assert "does not have permission='BROWSE'" in browser.expect("ERROR").text
@@ -181,7 +188,7 @@ def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProce
     health = partial(broker.ask, "GET", "/health/ready", Authorization=basic("ann"))
     users = tmp_path / "artemis-users.properties"
     whole = users.read_text()
-    with EventStream(broker.ports["http"], watch=("queues",), Authorization=basic("bob")) as bob:
+    with EventStream(broker, "queues", Authorization=basic("bob")) as bob:
         bob.until("state")
         for cut in (whole[:-5], "", "ann\nbob =\n", f"{whole}zoe = ENC(1024:ABCD"):
             users.write_text(cut)
@@ -190,7 +197,7 @@ def test_a_file_that_was_cut_ends_nothing_and_lets_nobody_in(broker: BrokerProce
             assert broker.metric("artemis_login_files_stale") == 1
             for user, password in (("ann", ""), ("zoe", "ENC(1024:ABCD"), ("eve", USERS["eve"][:-4])):
                 refused(broker.port, login=user, passcode=password)
-            with client_of(broker, "eve") as client:
+            with connected(broker.port, login="eve", passcode=USERS["eve"]) as client:
                 client.ask("SEND", {"destination": "/queue/jobs"}, b"x")
             bob.until("changes")
             users.write_text(whole)

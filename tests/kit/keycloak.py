@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from tests.kit.forks import ROOT
 from tests.kit.http import ask
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, eventually, kill_group
 
 START_S: Final = 600.0
@@ -62,7 +62,7 @@ class Keycloak:
 def keycloak(log: Path) -> Iterator[Keycloak]:
     """It runs, with a database in memory, until the end."""
     assert _PROGRAM is not None
-    port, management = free_ports(2)
+    port, management = free_port(), free_port()
     options = [f"--http-host={LOOPBACK}", f"--http-port={port}", f"--http-management-port={management}"]
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -1,6 +1,4 @@
-"""What tests use of other programs, and get where a machine has it not: it stays below ``.cache/``, and what cannot be
-got is ``Absent``.
-"""
+"""Programs and libraries that a machine may lack: tests get them, below ``.cache/``. What cannot be is ``Absent``."""
 
 from __future__ import annotations
 

@@ -8,18 +8,12 @@ from typing import Final
 _HELD: Final[list[socket.socket]] = []
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback on which nobody listens, and which no other process is given before this one ends: a socket
-    stays bound to each. Servers may listen there all the same, because Linux allows it to those with SO_REUSEADDR.
-    """
-    fresh = [socket.socket() for _ in range(count)]
-    for each in fresh:
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        each.bind(("127.0.0.1", 0))
-    _HELD.extend(fresh)
-    return [int(each.getsockname()[1]) for each in fresh]
-
-
 def free_port() -> int:
-    """One of these."""
-    return free_ports(1)[0]
+    """A port of loopback on which nobody listens, and which no other process is given before this one ends: a socket
+    stays bound to it. Servers may listen there all the same, because Linux allows it to those with SO_REUSEADDR.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _HELD.append(held)
+    return int(held.getsockname()[1])

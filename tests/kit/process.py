@@ -330,9 +330,9 @@ class BrokerProcess:
 
 
 def for_each_test(
-    make: Callable[[Path], AbstractContextManager[Any]], scope: Literal["function", "module"] = "function"
+    make: Callable[[Path], AbstractContextManager[Any]], scope: Literal["function", "module", "session"] = "function"
 ) -> Any:
-    """A fixture: what this makes in the test's folder, or in one for all tests of a module."""
+    """A fixture: what this makes in the test's folder, or in one for all tests of a module or session."""
 
     @pytest.fixture(scope=scope)
     def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.oracle.brokers import ARTEMIS, BrokerUnderTest, listening, under_test
 from tests.oracle.configuration import ACCEPTORS, Profile, broker_xml
 
@@ -41,7 +41,7 @@ def artemis_home() -> Path:
 @contextmanager
 def artemis_broker(profile: Profile, folder: Path, home: Path) -> Iterator[BrokerUnderTest]:
     """A real Artemis with the configuration of a profile, from its first open port to its end."""
-    ports = dict(zip(ACCEPTORS, free_ports(len(ACCEPTORS)), strict=True))
+    ports = {name: free_port() for name in ACCEPTORS}
     command = artemis_command(broker_xml(profile, ports), folder, home)
     with listening(command, ports.values(), folder / LOG, folder):
         yield under_test(ARTEMIS, ports)

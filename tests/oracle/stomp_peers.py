@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 import pytest
 
 from tests.kit.client import StompSocket, connected
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, anycast, configuration, kill_group
 from tests.oracle.artemis_broker import LOG, artemis_command, artemis_home
 from tests.oracle.brokers import wait_until_listening
@@ -32,7 +32,7 @@ class Peer(ABC):
     """A broker that ends and begins again, with its files and on its port."""
 
     folder: Path
-    ports: list[int] = field(default_factory=lambda: free_ports(4))
+    ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(4)])
     """The first is for STOMP, the others are for what else it needs."""
     alive: ExitStack = field(default_factory=ExitStack)
     """It ends what runs."""

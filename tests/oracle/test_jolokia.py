@@ -18,7 +18,7 @@ import pytest
 from artemis_py.management.artemis.beans import KINDS
 from artemis_py.management.artemis.operations import BEAN_OPERATIONS
 from tests.kit.http import ask
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import LOOPBACK, configuration, running
 from tests.oracle.artemis_broker import LOG, artemis_command
 from tests.oracle.brokers import listening
@@ -122,7 +122,7 @@ def artemis(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[As
     """Nobody logs in."""
     if not (home / "web" / "console.war").exists():
         pytest.skip("no Artemis with a console")
-    port, web_port = free_ports(2)
+    port, web_port = free_port(), free_port()
     acceptors = {"stomp": f"tcp://{LOOPBACK}:{port}?protocols=STOMP"}
     bootstrap = _BOOTSTRAP.replace("{port}", str(web_port))
     options = ["-Dhawtio.authenticationEnabled=false"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.client import StompSocket, connected
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import HTTP, LOOPBACK, STOMP, SWEPT, WAIT_S, BrokerProcess, configuration, retained
 
 ADDRESSES = '<address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>'
@@ -55,7 +55,7 @@ class LiveBroker:
 
     def __post_init__(self) -> None:
         self.lives = 0
-        stomp_port, *self._http_ports = free_ports(3 if self.is_pair else 2)
+        stomp_port, *self._http_ports = [free_port() for _ in range(3 if self.is_pair else 2)]
         self.process = self._start({"stomp": stomp_port, "http": self._http_ports[0]})
         self.process.await_state("ready", self.start_s)
 

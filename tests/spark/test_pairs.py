@@ -19,7 +19,7 @@ from artemis_py.spark.stream.reader import AWAY
 from tests.e2e.pair import Pair
 from tests.kit.client import connected
 from tests.kit.http import ask
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import BOTH, LOOPBACK, BrokerProcess, eventually, for_each_test, retained
 from tests.spark.live import ADDRESSES, live_broker
 from tests.spark.pipeline_clients import Receipted, Served
@@ -33,7 +33,7 @@ pair = for_each_test(lambda folder: Pair(folder, f"<journal-file-size>64K</journ
 
 def both(pair: Pair) -> tuple[BrokerProcess, BrokerProcess]:
     """One that works and one that waits, each on ports that stay the same."""
-    ports = [dict(zip(BOTH, free_ports(len(BOTH)), strict=True)) for _ in range(2)]
+    ports = [{name: free_port() for name in BOTH} for _ in range(2)]
     works, waits = pair.start(ports=ports[0]), pair.start("backup", ports=ports[1])
     waits.ports |= ports[1]  # those on which it does not listen yet, too
     return works, waits

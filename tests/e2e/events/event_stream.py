@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.kit.process import LOOPBACK, WAIT_S
+from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Event:
 class EventStream(closing["EventStream"]):
     """A response that goes on."""
 
-    def __init__(self, port: int, *, watch: tuple[str, ...] = (), type: tuple[str, ...] = (), **headers: str) -> None:
+    def __init__(self, broker: BrokerProcess, *watch: str, type: tuple[str, ...] = (), **headers: str) -> None:
         super().__init__(self)
         query = urlencode([("watch", one) for one in watch] + [("type", one) for one in type])
-        self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=WAIT_S)
+        self._connection = http.client.HTTPConnection(LOOPBACK, broker.ports["http"], timeout=WAIT_S)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         self._connection.request("GET", f"/api/events?{query}", headers=named)
         self.socket: socket.socket = self._connection.sock

@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +19,8 @@ from tests.kit.secured import basic, secured_broker
 pytestmark = pytest.mark.e2e
 
 
-def stream(told: Told, *watch: str, **headers: Any) -> EventStream:
-    return EventStream(told.broker.ports["http"], watch=watch, **headers)
-
-
 def test_it_says_hello_and_tells_what_happens(told: Told) -> None:
-    with stream(told) as events:
+    with EventStream(told.broker) as events:
         assert (events.status, events.response.getheader("Content-Type")) == (200, "text/event-stream")
         hello = events.next()
         assert (hello.kind, hello.data["broker"]) == ("hello", "e2e")
@@ -43,7 +38,7 @@ def test_it_says_hello_and_tells_what_happens(told: Told) -> None:
 
 
 def test_queues_and_addresses_that_come_and_go(told: Told) -> None:
-    with stream(told) as events, told.client() as client:
+    with EventStream(told.broker) as events, told.client() as client:
         client.ask("SEND", {"destination": "/queue/new"}, b"x")
         assert events.notification("ADDRESS_ADDED")["address"] == "new"
         assert events.notification("BINDING_ADDED")["queue"] == "new"
@@ -54,7 +49,7 @@ def test_queues_and_addresses_that_come_and_go(told: Told) -> None:
 
 
 def test_what_an_operator_does_and_expiry_are_told(told: Told) -> None:
-    with stream(told) as events:
+    with EventStream(told.broker) as events:
         told.command("queue", "pause", "orders")
         operation = events.notification("OPERATION")
         assert (operation["queue"], operation["operation"], operation["code"]) == ("orders", "pause", "QUE-1016")
@@ -67,27 +62,27 @@ def test_what_an_operator_does_and_expiry_are_told(told: Told) -> None:
 
 
 def test_only_the_types_that_were_asked_for(told: Told) -> None:
-    with EventStream(told.broker.ports["http"], type=("SESSION_CREATED,SESSION_CLOSED",)) as events:
+    with EventStream(told.broker, type=("SESSION_CREATED,SESSION_CLOSED",)) as events:
         assert events.next().kind == "hello"
         told.client().close()
         assert [events.next().data["type"] for _ in range(2)] == ["SESSION_CREATED", "SESSION_CLOSED"]
 
 
 def test_who_comes_again_gets_what_was_missed(told: Told) -> None:
-    with stream(told) as events:
+    with EventStream(told.broker) as events:
         told.client().close()
         last = events.until("notification", lambda data: data["type"] == "SESSION_CREATED")
     told.client(client_id="meanwhile").close()
-    with stream(told, Last_Event_ID=last.id) as events:
+    with EventStream(told.broker, Last_Event_ID=last.id) as events:
         assert events.notification("SESSION_CREATED")["clientID"] == "meanwhile"
-    with stream(told, Last_Event_ID="00000000-7") as events:
+    with EventStream(told.broker, Last_Event_ID="00000000-7") as events:
         assert events.next().kind == "hello"
         assert events.next().data == {"count": -1}
 
 
 def test_a_list_is_told_whole_and_then_what_changes(told: Told) -> None:
     watch = "queues?fields=messageCount,consumerCount&sort=name&size=50"
-    with stream(told, watch) as events:
+    with EventStream(told.broker, watch) as events:
         state = events.until("state").data
         assert (state["watch"], state["key"], state["count"]) == (watch, "name", 3)
         assert [row["name"] for row in state["data"]] == ["jobs", "odd / name", "orders"]
@@ -107,7 +102,7 @@ def test_a_list_is_told_whole_and_then_what_changes(told: Told) -> None:
 
 
 def test_one_thing_and_what_goes_wrong_with_it(told: Told) -> None:
-    with stream(told, "queues/odd%20%2F%20name", "queues/later", "broker") as events:
+    with EventStream(told.broker, "queues/odd%20%2F%20name", "queues/later", "broker") as events:
         state = events.until("state", lambda data: data["watch"].startswith("queues")).data
         assert (state["data"]["name"], state["data"]["paused"]) == ("odd / name", False)
         problem = events.until("problem").data
@@ -123,7 +118,7 @@ def test_one_thing_and_what_goes_wrong_with_it(told: Told) -> None:
 
 
 def test_all_that_watch_the_same_get_the_same(told: Told) -> None:
-    streams = [stream(told, "queues") for _ in range(10)]
+    streams = [EventStream(told.broker, "queues") for _ in range(10)]
     for one in streams:
         one.until("state")
     told.send("/queue/orders")
@@ -164,9 +159,9 @@ def test_a_head_request_ends(told: Told) -> None:
 
 
 def test_fifty_may_listen_and_places_are_free_again(told: Told) -> None:
-    streams = [stream(told) for _ in range(50)]
+    streams = [EventStream(told.broker) for _ in range(50)]
     assert {one.status for one in streams} == {200}
-    with stream(told) as refused:
+    with EventStream(told.broker) as refused:
         assert (refused.status, refused.response.getheader("Retry-After")) == (503, "5")
         assert "50 clients" in json.loads(refused.response.read())["error"]
     told.asked("GET", "/api/broker")
@@ -179,14 +174,14 @@ def test_fifty_may_listen_and_places_are_free_again(told: Told) -> None:
             assert one.response.read() == b""
 
     def status() -> int:
-        with stream(told) as one:
+        with EventStream(told.broker) as one:
             return one.status
 
     eventually("a place is free", status, lambda seen: seen == 200)
 
 
 def test_who_goes_on_sending_is_cut_off(told: Told) -> None:
-    with stream(told) as events:
+    with EventStream(told.broker) as events:
         events.next()
         events.socket.sendall(b"GET /api/broker HTTP/1.1\r\nHost: localhost\r\n\r\n")
         with pytest.raises((http.client.IncompleteRead, ConnectionError)):
@@ -195,8 +190,8 @@ def test_who_goes_on_sending_is_cut_off(told: Told) -> None:
 
 def test_one_that_reads_nothing_loses_events_and_is_told_how_many(told: Told) -> None:
     with (
-        EventStream(told.broker.ports["http"], type=("SESSION_CREATED",)) as slow,
-        EventStream(told.broker.ports["http"], type=("SESSION_CREATED",)) as quick,
+        EventStream(told.broker, type=("SESSION_CREATED",)) as slow,
+        EventStream(told.broker, type=("SESSION_CREATED",)) as quick,
     ):
         slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 131072)
         before_bytes = told.broker.memory_bytes
@@ -218,7 +213,7 @@ def test_one_that_reads_nothing_loses_events_and_is_told_how_many(told: Told) ->
 
 def test_streams_end_when_the_broker_stops(tmp_path: Path) -> None:
     with running(configuration(addresses=ADDRESSES), tmp_path) as broker:
-        with EventStream(broker.ports["http"], watch=("queues",)) as events:
+        with EventStream(broker, "queues") as events:
             events.until("state")
             broker.process.send_signal(signal.SIGTERM)
             while events.response.readline():
@@ -228,13 +223,12 @@ def test_streams_end_when_the_broker_stops(tmp_path: Path) -> None:
 
 def test_it_takes_the_permissions_of_what_is_watched(tmp_path: Path) -> None:
     with secured_broker(tmp_path) as broker:
-        port = broker.ports["http"]
         statuses = {
-            who: EventStream(port, watch=("queues",), Authorization=basic(who)).status for who in ("ann", "bob", "eve")
+            who: EventStream(broker, "queues", Authorization=basic(who)).status for who in ("ann", "bob", "eve")
         }
         assert statuses == {"ann": 200, "bob": 200, "eve": 403}
-        assert EventStream(port).status == 401
-        with EventStream(port, Authorization=basic("bob")) as events:
+        assert EventStream(broker).status == 401
+        with EventStream(broker, Authorization=basic("bob")) as events:
             events.next()
             with StompSocket(broker.port) as client:
                 client.connect(login="eve", passcode="eve's secret")
@@ -247,10 +241,10 @@ def test_it_takes_the_permissions_of_what_is_watched(tmp_path: Path) -> None:
                 client.send("CONNECT", {"accept-version": "1.2", "host": "x", "login": "eve", "passcode": "no"})
                 assert client.receive().command == "ERROR"
             assert events.notification("SECURITY_AUTHENTICATION_VIOLATION")["user"] == "eve"
-            assert EventStream(port, Authorization=basic("mallory", "guess")).status == 401
+            assert EventStream(broker, Authorization=basic("mallory", "guess")).status == 401
             refused = events.notification("SECURITY_AUTHENTICATION_VIOLATION")
             assert (refused["user"], refused["remoteAddress"]) == ("mallory", LOOPBACK)
             assert (refused["reason"], refused["protocol"]) == ("User name or password is invalid", "HTTP")
-            assert EventStream(port).status == 401  # it has shown nothing, so it is asked, and nobody is told
-            assert EventStream(port, Authorization=basic("trudy", "guess")).status == 401
+            assert EventStream(broker).status == 401  # it has shown nothing, so it is asked, and nobody is told
+            assert EventStream(broker, Authorization=basic("trudy", "guess")).status == 401
             assert events.notification("SECURITY_AUTHENTICATION_VIOLATION")["user"] == "trudy"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.certificates import Authority
-from tests.kit.ports import free_ports
+from tests.kit.ports import free_port
 from tests.kit.process import eventually
 
 SLAPD = shutil.which("slapd") or shutil.which("slapd", path="/usr/sbin")
@@ -71,7 +71,7 @@ class Directory:
 @contextmanager
 def directory(folder: Path) -> Iterator[Directory]:
     """A directory with people and groups."""
-    authority, ports = Authority(), free_ports(2)
+    authority, ports = Authority(), [free_port(), free_port()]
     authority.issue("127.0.0.1", hosts=()).pem(folder / "slapd.pem")
     (folder / "db").mkdir()
     file, log_file = folder / "slapd.conf", folder / "slapd.log"
