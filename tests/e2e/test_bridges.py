@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.e2e.bridged_pair import PERSISTENT, Place, bridge_xml
-from tests.e2e.management.beans import post
+from tests.e2e.management.beans import BASE
 from tests.e2e.management.told import Told
 from tests.e2e.pair import Pair
 from tests.kit.certificates import Authority
@@ -89,7 +89,7 @@ def test_the_bean_of_a_bridge(both: Both) -> None:
     both.near.send(b"1")
     both.near.await_bridge(messagesAcknowledged=1)
     name = 'org.apache.activemq.artemis:broker="near",component=bridges,name="b"'
-    answer = post(Told(both.near.running), {"type": "read", "mbean": name})
+    answer = Told(both.near.running).asked("POST", BASE, {"type": "read", "mbean": name})
     wanted = {
         "Name": "b", "QueueName": "orders", "ForwardingAddress": "incoming", "Started": True, "Connected": True,
         "MessagesAcknowledged": 1, "MessagesPendingAcknowledgement": 0, "StaticConnectors": ["c0"],
@@ -97,7 +97,7 @@ def test_the_bean_of_a_bridge(both: Both) -> None:
         "RetryInterval": 20, "MaxRetryInterval": 200, "ReconnectAttempts": -1, "FilterString": None,
     }  # fmt: skip
     assert {key: answer["value"][key] for key in wanted} == wanted
-    found = post(Told(both.near.running), {"type": "search", "mbean": "*:component=bridges,*"})
+    found = Told(both.near.running).asked("POST", BASE, {"type": "search", "mbean": "*:component=bridges,*"})
     assert found["value"] == [name]
 
 

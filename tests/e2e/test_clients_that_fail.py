@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -157,14 +158,21 @@ def test_what_a_stalled_client_holds_comes_back_when_it_is_cut(shared_broker: Br
         heir.ask("ACK", {"id": got[0].header("ack")})
 
 
+def send_for_ever(client: StompSocket, data: bytes) -> None:
+    """Sends the same again and again, until it fails or the test's patience is over."""
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        client.raw(data)
+
+
 def test_who_does_not_read_its_answers_is_cut_off(shared_broker: BrokerProcess, place: str) -> None:
     """Receipts of 10 kB each, asked for and never read, until more than maxUnsentBytes wait."""
     memory_before = shared_broker.memory_bytes
     with StompSocket(shared_broker.ports["narrow"], receive_buffer_bytes=4096) as client:
         client.connect()
-        request = frame("SEND", {"destination": f"/queue/{place}", "receipt": "r" * 10_000})
+        request = frame("SEND", {"destination": f"/queue/{place}", "receipt": "r" * 10_000}) * 20
         with pytest.raises(ConnectionError):
-            client.raw(request * 2000)  # more than is ever waited for
+            send_for_ever(client, request)
     assert shared_broker.memory_bytes - memory_before < 16 * MIB
     with connected(shared_broker.port) as other:
         other.nothing_waits()

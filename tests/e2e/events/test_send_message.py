@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.management.beans import address_bean, execute, post, queue_bean
+from tests.e2e.management.beans import BASE, address_bean, execute, queue_bean
 from tests.e2e.management.manager import Manager
 from tests.e2e.management.told import Told
 from tests.kit.client import connected
@@ -71,7 +71,9 @@ def test_by_a_management_message(told: Told) -> None:
     ],
 )
 def test_what_is_refused_is_nowhere(told: Told, arguments: list[object], said: str) -> None:
-    answer = post(told, {"type": "exec", "mbean": queue_bean("orders"), "operation": SHORT, "arguments": arguments})
+    answer = told.asked(
+        "POST", BASE, {"type": "exec", "mbean": queue_bean("orders"), "operation": SHORT, "arguments": arguments}
+    )
     assert answer["status"] != 200
     assert said in answer["error"]
     assert told.queue("orders")["messageCount"] == 0
@@ -80,10 +82,13 @@ def test_what_is_refused_is_nowhere(told: Told, arguments: list[object], said: s
 def test_an_address_without_a_queue(told: Told) -> None:
     """Nobody is told that a message was sent that is nowhere."""
     told.ask("POST", "/api/addresses?address=nobody")
-    answer = post(
-        told,
-        {"type": "exec", "mbean": address_bean("nobody"), "operation": SHORT, "arguments": [{}, 3, "x", True, "", ""]},
-    )
+    body = {
+        "type": "exec",
+        "mbean": address_bean("nobody"),
+        "operation": SHORT,
+        "arguments": [{}, 3, "x", True, "", ""],
+    }
+    answer = told.asked("POST", f"{BASE}/", body)
     assert answer["status"] != 200
     assert "nowhere" in answer["error"]
 
@@ -102,7 +107,7 @@ def test_what_its_address_has_had_is_no_message(told: Told) -> None:
     headers = {"_AMQ_DUPL_ID": "7"}
     execute(told, queue_bean("orders"), SHORT, headers, 3, "x", True, None, None)
     asked = {"type": "exec", "mbean": queue_bean("orders"), "operation": SHORT}
-    answer = post(told, {**asked, "arguments": [headers, 3, "x", True, None, None]})
+    answer = told.asked("POST", BASE, {**asked, "arguments": [headers, 3, "x", True, None, None]})
     assert answer["status"] != 200
     assert "address orders has had a message with this duplicate id" in answer["error"]
     done, said = Manager(told.client()).ask("queue.orders", "sendMessage", headers, 3, "x", True, None, None)

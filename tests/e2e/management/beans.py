@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from artemis_py.management.artemis.beans import quote
@@ -24,22 +23,17 @@ def queue_bean(queue: str, address: str | None = None) -> str:
     return f'{place},subcomponent=queues,routing-type="anycast",queue={quote(queue)}'
 
 
-def post(told: Told, body: object, path: str = "/") -> Any:
-    """The answer to a POST, whose HTTP status is 200."""
-    status, answer = told.ask("POST", BASE + path, json.dumps(body).encode())
-    assert status == 200, answer
-    return answer
-
-
 def execute(told: Told, bean: str, operation: str, *arguments: object) -> Any:
     """The value that an operation returns."""
-    answer = post(told, {"type": "exec", "mbean": bean, "operation": operation, "arguments": list(arguments)})
+    answer = told.asked(
+        "POST", BASE, {"type": "exec", "mbean": bean, "operation": operation, "arguments": list(arguments)}
+    )
     assert answer["status"] == 200, answer
     return answer["value"]
 
 
 def read(told: Told, bean: str, attribute: str) -> Any:
     """The value of an attribute."""
-    answer = post(told, {"type": "read", "mbean": bean, "attribute": attribute})
+    answer = told.asked("POST", BASE, {"type": "read", "mbean": bean, "attribute": attribute})
     assert answer["status"] == 200, answer
     return answer["value"]

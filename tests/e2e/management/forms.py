@@ -23,7 +23,7 @@ from artemis_py.management.artemis.operations import kind_of
 from artemis_py.management.listing import FLAG
 from artemis_py.management.operation import ATTRIBUTES, Operation
 from artemis_py.security.users.accounts import NEW_PASSWORD
-from tests.e2e.management.beans import BROKER, address_bean, execute, post, queue_bean
+from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, queue_bean
 from tests.e2e.management.manager import MANAGER, manager_of
 from tests.e2e.management.scene import Scene, verify
 from tests.e2e.management.told import Told
@@ -85,7 +85,7 @@ def by_bean(told: Told, row: Operation, scene: Scene, form: str) -> None:
     """Carry it out as an operation of a bean, and check its value."""
     bean = _bean(told, row, scene)
     if form == ATTRIBUTES:
-        answer = post(told, {"type": "read", "mbean": bean})
+        answer = told.asked("POST", BASE, {"type": "read", "mbean": bean})
         assert answer["status"] == 200, answer
         attribute, name = _named(row, scene)
         assert answer["value"][attribute] == name

@@ -10,7 +10,7 @@ from urllib.parse import quote as escaped
 
 import pytest
 
-from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, post, queue_bean, read
+from tests.e2e.management.beans import BASE, BROKER, address_bean, execute, queue_bean, read
 from tests.e2e.management.told import ADDRESSES, Told, operated
 from tests.kit.process import LOOPBACK, WAIT_S, BrokerProcess, configuration, for_the_module
 from tests.kit.secured import basic, secured_broker
@@ -63,7 +63,7 @@ def test_a_name_with_a_slash_is_escaped_in_a_path(calm: Told) -> None:
 def test_values_and_lists_of_values(calm: Told) -> None:
     both = calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/Name,QueueCount")
     assert both["value"] == {"Name": "e2e", "QueueCount": 3}
-    answer = post(calm, {"type": "read", "mbean": BROKER, "attribute": ["Name"]})
+    answer = calm.asked("POST", BASE, {"type": "read", "mbean": BROKER, "attribute": ["Name"]})
     assert answer["value"] == {"Name": "e2e"}
     assert answer["request"] == {"mbean": BROKER, "attribute": ["Name"], "type": "read"}
     assert read(calm, address_bean("orders"), "RoutingTypes") == ["ANYCAST"]
@@ -78,17 +78,17 @@ def test_what_cannot_be_read(calm: Told) -> None:
     answer = calm.asked("GET", f"{BASE}/read/{escaped(BROKER)}/Name,Nonsense?ignoreErrors=true")
     assert answer["value"]["Name"] == "e2e"
     assert answer["value"]["Nonsense"].startswith("ERROR: No such attribute: Nonsense")
-    answer = post(calm, {"type": "read", "mbean": f"{BROKER},component=none,*"})
+    answer = calm.asked("POST", BASE, {"type": "read", "mbean": f"{BROKER},component=none,*"})
     assert (answer["status"], answer["error_type"]) == (404, "javax.management.InstanceNotFoundException")
-    answer = post(calm, {"type": "read", "mbean": ALL, "attribute": "Nonsense"})
+    answer = calm.asked("POST", BASE, {"type": "read", "mbean": ALL, "attribute": "Nonsense"})
     assert (answer["status"], answer["error_type"]) == (400, "java.lang.IllegalArgumentException")
-    answer = post(calm, {"type": "read", "mbean": "no name"})
+    answer = calm.asked("POST", BASE, {"type": "read", "mbean": "no name"})
     assert answer["status"] == 400
     assert "request" not in answer
 
 
 def test_nothing_is_written(calm: Told) -> None:
-    answer = post(calm, {"type": "write", "mbean": BROKER, "attribute": "Name", "value": "x"})
+    answer = calm.asked("POST", BASE, {"type": "write", "mbean": BROKER, "attribute": "Name", "value": "x"})
     assert (answer["status"], answer["error"]) == (
         404,
         "javax.management.AttributeNotFoundException : Read-only attribute: Name",
@@ -114,13 +114,13 @@ def test_nothing_is_written(calm: Told) -> None:
     ],
 )
 def test_patterns(calm: Told, pattern: str, count: int) -> None:
-    assert len(post(calm, {"type": "search", "mbean": pattern})["value"]) == count
+    assert len(calm.asked("POST", BASE, {"type": "search", "mbean": pattern})["value"]) == count
 
 
 def test_names_come_in_the_order_that_is_asked_for(calm: Told) -> None:
     pattern = {"type": "search", "mbean": "org.apache.activemq.artemis:queue=*,*"}
-    assert queue_bean("orders") in post(calm, {**pattern, "config": {"canonicalNaming": False}})["value"]
-    assert queue_bean("orders") not in post(calm, pattern)["value"]
+    assert queue_bean("orders") in calm.asked("POST", BASE, {**pattern, "config": {"canonicalNaming": False}})["value"]
+    assert queue_bean("orders") not in calm.asked("POST", BASE, pattern)["value"]
 
 
 def test_the_description_is_small_with_a_cache(calm: Told) -> None:
@@ -181,13 +181,15 @@ def test_operations_are_chosen_by_their_signatures(told: Told) -> None:
 )
 def test_operations_that_are_none(calm: Told, operation: str, arguments: list[object], said: str) -> None:
     bean = queue_bean("orders")
-    answer = post(calm, {"type": "exec", "mbean": bean, "operation": operation, "arguments": arguments})
+    answer = calm.asked("POST", BASE, {"type": "exec", "mbean": bean, "operation": operation, "arguments": arguments})
     assert (answer["status"], answer["error_type"]) == (400, "java.lang.IllegalArgumentException")
     assert said in answer["error"]
 
 
 def test_arguments_have_their_types(calm: Told) -> None:
-    answer = post(calm, {"type": "exec", "mbean": BROKER, "operation": "listQueues", "arguments": ["", "one", 1]})
+    answer = calm.asked(
+        "POST", BASE, {"type": "exec", "mbean": BROKER, "operation": "listQueues", "arguments": ["", "one", 1]}
+    )
     assert (answer["status"], answer["error_type"]) == (400, "java.lang.NumberFormatException")
     options = {"field": "name", "operation": "EQUALS", "value": "jobs"}
     for given in (options, json.dumps(options)):
@@ -213,8 +215,9 @@ def test_what_tools_call_that_changes_nothing(calm: Told) -> None:
 
 
 def test_each_request_of_a_list_has_its_own_answer(told: Told) -> None:
-    answers = post(
-        told,
+    answers = told.asked(
+        "POST",
+        f"{BASE}/",
         [
             {"type": "read", "mbean": BROKER, "attribute": "Name", "config": {"includeRequest": False}},
             7,
@@ -226,7 +229,7 @@ def test_each_request_of_a_list_has_its_own_answer(told: Told) -> None:
     assert [answer["status"] for answer in answers] == [200, 400, 400, 200, 200]
     assert "request" not in answers[0]
     assert answers[4]["value"] is True
-    assert post(told, []) == []
+    assert told.asked("POST", f"{BASE}/", []) == []
 
 
 @pytest.mark.parametrize(
@@ -256,7 +259,11 @@ def test_the_type_of_the_answer(calm: Told) -> None:
 
 def test_each_change_is_told(told: Told) -> None:
     execute(told, queue_bean("orders"), "pause()")
-    post(told, {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]})
+    told.asked(
+        "POST",
+        BASE,
+        {"type": "exec", "mbean": BROKER, "operation": "destroyQueue(java.lang.String)", "arguments": ["none"]},
+    )
     read(told, BROKER, "Name")
     told.send("/queue/orders", "xx")
     execute(told, queue_bean("orders"), "moveMessages(java.lang.String,java.lang.String)", "", "jobs")

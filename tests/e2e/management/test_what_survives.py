@@ -16,16 +16,16 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
     """The answer to a change comes when the change survives a crash."""
     with operated(stored(tmp_path), tmp_path) as told:
         told.asked(
-            "POST", "/api/queues", **{
+            "POST", "/api/queues", {
                 "name": "chores", "address": "tasks", "routing-type": "ANYCAST", "max-consumers": 2,
                 "filter-string": "kind = 'a'", "dead-letter-address": "dead",
             },
         )  # fmt: skip
-        told.asked("PATCH", "/api/queues/chores", **{"max-consumers": 7, "ring-size": 3})
-        told.asked("PATCH", "/api/queues/jobs", **{"max-consumers": 9})
-        told.asked("POST", "/api/queues/orders/ring-size", **{"ring-size": 4})
+        told.asked("PATCH", "/api/queues/chores", {"max-consumers": 7, "ring-size": 3})
+        told.asked("PATCH", "/api/queues/jobs", {"max-consumers": 9})
+        told.asked("POST", "/api/queues/orders/ring-size", {"ring-size": 4})
         told.asked("POST", "/api/queues/chores/disable")
-        told.asked("POST", "/api/addresses", address="news", **{"routing-types": "ANYCAST,MULTICAST"})
+        told.asked("POST", "/api/addresses", {"address": "news", "routing-types": "ANYCAST,MULTICAST"})
         told.asked("POST", "/api/addresses/news/pause")
         told.asked("POST", "/api/addresses/jobs/pause")
         told.asked("POST", "/api/addresses/jobs/block")
@@ -33,13 +33,13 @@ def test_what_a_restart_knows(tmp_path: Path, how: str) -> None:
         told.asked("POST", "/api/queues?name=short")
         told.asked("DELETE", "/api/queues/short?auto-delete-address=true")
         setting = {"address": "news", "values": ["max-delivery-attempts=3", "max-size-bytes=1M"]}
-        told.asked("POST", "/api/settings", **setting)
-        told.asked("POST", "/api/settings", **{**setting, "address": "gone"})
+        told.asked("POST", "/api/settings", setting)
+        told.asked("POST", "/api/settings", {**setting, "address": "gone"})
         told.asked("DELETE", "/api/settings/gone")
         twice = {"name": "twice", "address": "orders", "forwarding-address": "jobs", "filter-string": "kind = 'a'"}
-        told.asked("POST", "/api/diverts", **twice)
-        told.asked("PATCH", "/api/diverts/twice", **{"forwarding-address": "short"})
-        told.asked("POST", "/api/diverts", **{**twice, "name": "gone"})
+        told.asked("POST", "/api/diverts", twice)
+        told.asked("PATCH", "/api/diverts/twice", {"forwarding-address": "short"})
+        told.asked("POST", "/api/diverts", {**twice, "name": "gone"})
         told.asked("DELETE", "/api/diverts/gone")
         if how == "stopped":
             assert told.broker.stop() == 0

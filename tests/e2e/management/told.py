@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,15 +56,15 @@ class Told:
     broker: BrokerProcess
     guests: list[StompSocket] = field(default_factory=list)
 
-    def ask(self, method: str, path: str, body: bytes | None = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
+    def ask(self, method: str, path: str, body: object = None, wait_s: float = WAIT_S) -> tuple[int, Any]:
         """Status and JSON of an answer."""
         with HttpClient(self.broker.ports["http"], wait_s=wait_s) as client:
             reply = client.ask(method, path, body)
             return reply.status, reply.json
 
-    def asked(self, method: str, path: str, /, **values: object) -> Any:
+    def asked(self, method: str, path: str, body: object = None) -> Any:
         """The JSON of an answer to a request that succeeds."""
-        status, answer = self.ask(method, path, json.dumps(values).encode() if values else None)
+        status, answer = self.ask(method, path, body)
         assert status == 200, answer
         return answer
 
