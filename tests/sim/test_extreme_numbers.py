@@ -26,48 +26,24 @@ HUGE = "9" * 18
 _RUN = {"dead-letter-address": "dead", "expiry-address": "dead", "redelivery-delay": "50"}
 
 
-class Run(World):
-    """Clients that do everything to a queue in which a number counts."""
-
-    def carry_out(self) -> None:
-        """Everything: failures, schedules, expiry, leases, a lost connection, a transaction."""
-        for headers in ((), ("priority:9",), ("JMSXGroupID:g",), (f"expires:{HUGE}",), ("expires:1",)):
-            self.send("q", *headers)
-        for headers in ((f"AMQ_SCHEDULED_TIME:{HUGE}",), (f"AMQ_SCHEDULED_DELAY:{HUGE}",), ("AMQ_SCHEDULED_DELAY:5",)):
-            self.send("q", *headers)
-        self.send("q", f"expires:{self.life.loop.clock_ms() + 100}", f"x-qpid-not-valid-before:{2**63 - 1}")
-        self.write("consumer", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
-        for _ in range(4):
-            for frame in self.messages("consumer")[:2]:
-                self.settle("consumer", "NACK", frame)
-            self.advance(60)
-        self.write("producer", "BEGIN", "transaction:t")
-        self.write("producer", "SEND", "destination:/queue/q", "persistent:true", "transaction:t", body="in t")
-        self.write("producer", "COMMIT", "transaction:t")
-        self.clients["consumer"].drop()
-        self.drain()
-        self.life.client().send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,1000\n\n\0")
-        self.drain()
-        self.advance(60_000)
-
-    def check(self) -> None:
-        counts, faults = self.life.broker.events.counts, self.life.stats.faults.counts
-        assert not counts.get(SET_ASIDE, 0), "a queue was paused because its step failed"
-        assert not counts.get(GIVEN_UP, 0), "a copy or a task was given up"
-        assert not sum(faults.values()), faults
-        assert self.life.failure is None
-        projection = self.life.projection()
-        for queue in self.life.broker.queues.values():
-            contents = queue.contents
-            there = {entry.message.id for entry in (*contents.order, *contents.scheduled.values())}
-            entry = None if contents.pending is None else contents.pending.first()
-            while contents.pending is not None and entry is not None:
-                there.add(entry.message.id)
-                entry = contents.pending.next_from(entry.sequence + 1)
-            assert queue.message_count == len(there) + contents.paged.count, queue.name
-            written = {item.identity[0] for item in projection.items(queue.id)}
-            assert len(written) == contents.counters.durable_count, queue.name
-            assert contents.paged.count or written <= there, queue.name
+def _check(world: World) -> None:
+    counts, faults = world.life.broker.events.counts, world.life.stats.faults.counts
+    assert not counts.get(SET_ASIDE, 0), "a queue was paused because its step failed"
+    assert not counts.get(GIVEN_UP, 0), "a copy or a task was given up"
+    assert not sum(faults.values()), faults
+    assert world.life.failure is None
+    projection = world.life.projection()
+    for queue in world.life.broker.queues.values():
+        contents = queue.contents
+        there = {entry.message.id for entry in (*contents.order, *contents.scheduled.values())}
+        entry = None if contents.pending is None else contents.pending.first()
+        while contents.pending is not None and entry is not None:
+            there.add(entry.message.id)
+            entry = contents.pending.next_from(entry.sequence + 1)
+        assert queue.message_count == len(there) + contents.paged.count, queue.name
+        written = {item.identity[0] for item in projection.items(queue.id)}
+        assert len(written) == contents.counters.durable_count, queue.name
+        assert contents.paged.count or written <= there, queue.name
 
 
 def _config(rows: dict[str, str], core: str = "", acceptor: str = "") -> BrokerConfig:
@@ -86,6 +62,9 @@ def _numeric(table: type) -> list[Setting]:
 
 
 def _try(name: str, values: dict[str, str], core: str = "", acceptor: str = "") -> None:
+    """Clients do everything to a queue in which a number counts, if it is not refused: failures, schedules, expiry,
+    leases, a lost connection, a transaction.
+    """
     refusal = ""
     try:
         config = _config(values, core, acceptor)
@@ -94,9 +73,26 @@ def _try(name: str, values: dict[str, str], core: str = "", acceptor: str = "") 
     if refusal:
         assert name in refusal, f"refused without its name: {refusal}"
         return
-    run = Run(config)
-    run.carry_out()
-    run.check()
+    world = World(config)
+    for headers in ((), ("priority:9",), ("JMSXGroupID:g",), (f"expires:{HUGE}",), ("expires:1",)):
+        world.send("q", *headers)
+    for headers in ((f"AMQ_SCHEDULED_TIME:{HUGE}",), (f"AMQ_SCHEDULED_DELAY:{HUGE}",), ("AMQ_SCHEDULED_DELAY:5",)):
+        world.send("q", *headers)
+    world.send("q", f"expires:{world.life.loop.clock_ms() + 100}", f"x-qpid-not-valid-before:{2**63 - 1}")
+    world.write("consumer", "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client-individual")
+    for _ in range(4):
+        for frame in world.messages("consumer")[:2]:
+            world.settle("consumer", "NACK", frame)
+        world.advance(60)
+    world.write("producer", "BEGIN", "transaction:t")
+    world.write("producer", "SEND", "destination:/queue/q", "persistent:true", "transaction:t", body="in t")
+    world.write("producer", "COMMIT", "transaction:t")
+    world.clients["consumer"].drop()
+    world.life.drain()
+    world.life.client().send(b"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:1000,1000\n\n\0")
+    world.life.drain()
+    world.advance(60_000)
+    _check(world)
 
 
 @pytest.mark.thirds
@@ -165,25 +161,25 @@ def test_a_number_of_a_client(number: str) -> None:
     """In a header it is refused with an ERROR that names the header, or counts as the nearest that there is; no step
     fails, and everything can be shown.
     """
-    run = Run(_config({}))
+    world = World(_config({}))
     for header in (*_SEND, *_SUBSCRIBE):
         if header in _SEND:
-            run.write(header, "SEND", "destination:/queue/q", "persistent:true", f"{header}:{number}", body="x")
+            world.write(header, "SEND", "destination:/queue/q", "persistent:true", f"{header}:{number}", body="x")
         else:
-            run.write(header, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", f"{header}:{number}")
-        errors = [frame for frame in run.clients[header].collect() if frame.command == "ERROR"]
+            world.write(header, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client", f"{header}:{number}")
+        errors = [frame for frame in world.clients[header].collect() if frame.command == "ERROR"]
         assert not errors or header in errors[0].text or header == "content-length", errors[0].text
-        run.clients[header].drop()
+        world.clients[header].drop()
     for beats in (f"{number},{number}", f"{number},0"):
-        client = run.life.client()
+        client = world.life.client()
         client.send(f"CONNECT\naccept-version:1.2\nhost:x\nheart-beat:{beats}\n\n\0".encode())
-        run.drain()
+        world.life.drain()
         client.drop()
     for identifier in (f"1-{number}", f"{number}-1", number):
-        run.write(identifier, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
-        run.write(identifier, "ACK", f"id:{identifier}")
-        run.clients[identifier].drop()
-    run.advance(60_000)
-    run.check()
-    for entry in run.life.broker.queues["q"].contents.scheduled.values():
-        shown_time(run.life.broker.queues["q"].contents.scheduled_dates.of(entry.message.id))
+        world.write(identifier, "SUBSCRIBE", "id:1", "destination:/queue/q", "ack:client")
+        world.write(identifier, "ACK", f"id:{identifier}")
+        world.clients[identifier].drop()
+    world.advance(60_000)
+    _check(world)
+    for entry in world.life.broker.queues["q"].contents.scheduled.values():
+        shown_time(world.life.broker.queues["q"].contents.scheduled_dates.of(entry.message.id))

@@ -62,7 +62,7 @@ def _ack(world: World, frames: list[ServerFrame], *, cumulative: bool = False) -
 
 def _lose(world: World, _: Any) -> None:
     world.clients["consumer"].drop()
-    world.drain()
+    world.life.drain()
 
 
 def _in_transaction(world: World, to: str = "other") -> list[ServerFrame]:
@@ -93,7 +93,7 @@ def _purge(world: World, name: str) -> None:
     world.settled |= set(world.sent)
     world.life.broker.queues[name].purge("purged", world.life.loop.clock_ms())
     world.life.turns.schedule()
-    world.drain()
+    world.life.drain()
 
 
 def _filter(world: World, command: str, *headers: str) -> None:
@@ -448,7 +448,7 @@ def check(world: World) -> list[str]:
                 if frame.header("ack"):  # a barrier needs none
                     world.settle("reader", "ACK", frame)
             frames = world.messages("reader")
-        world.drain()
+        world.life.drain()
         left = queue.message_count
         if left:
             wrong.append(f"{queue.name}: {left} are counted and not delivered")

@@ -14,20 +14,13 @@ from tests.kit.tiny_turns import make_turns_tiny
 WORLDS = share_of(60)
 
 
-def _run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Report:
-    make_turns_tiny(monkeypatch, seed)
-    try:
-        return CrashWorld(seed, lives=4, steps=120).run()
-    except Exception as error:
-        raise AssertionError(f"seed {seed}: {error}") from error
-
-
 def test_worlds_of_tiny_turns(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     first = rng.getrandbits(32)
     reports: list[Report] = []
     for seed in range(first, first + WORLDS):
         with monkeypatch.context() as patches:
-            reports.append(_run(seed, patches))
+            make_turns_tiny(patches, seed)
+            reports.append(CrashWorld(seed, steps=120).run())
     assert sum(report.promises for report in reports) > WORLDS
 
 
@@ -43,20 +36,24 @@ def test_worlds_in_which_messages_are_on_some_of_their_queues(
     reports: list[Report] = []
     for seed in range(first, first + WORLDS):
         with monkeypatch.context() as patches:
-            reports.append(_run(seed, patches))
+            make_turns_tiny(patches, seed)
+            reports.append(CrashWorld(seed, steps=120).run())
     assert sum(report.promises for report in reports) > WORLDS
 
 
 def test_a_page_that_was_dropped_before_the_one_in_front_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only transient messages were in it. The log's reader then looks farther back for the end of the other."""
-    _run(27927667, monkeypatch)
+    make_turns_tiny(monkeypatch, 27927667)
+    CrashWorld(27927667, steps=120).run()
 
 
 def test_a_journal_file_that_comes_back_where_no_extent_found_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one, deleted after it, did not come back, and seemed to be missing."""
-    _run(1126586887, monkeypatch)
+    make_turns_tiny(monkeypatch, 1126586887)
+    CrashWorld(1126586887, steps=120).run()
 
 
 def test_a_page_that_is_written_again_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk had refused the journal's part of the batch, and written enough of it to count the page."""
-    _run(2839565013, monkeypatch)
+    make_turns_tiny(monkeypatch, 2839565013)
+    CrashWorld(2839565013, steps=120).run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+import traceback
 from itertools import count
 
 import pytest
@@ -17,62 +17,44 @@ from tests.kit.selection import share_of
 SHORT_WORLDS = share_of(200)
 LONG_WORLDS = share_of(20)
 LONG_WORLDS_MAX = 200
+SEEN_MIN = {
+    False: {"segments": 10, "depths": 20, "damages": 3, "faults": 3},
+    True: {"promises": 50 * LONG_WORLDS, "large_bodies": 20 * LONG_WORLDS},
+}
+"""What long worlds see more of, together or, of segments, in one, by whether bodies are large: that the journal rolls
+over, is compacted and torn, and that disks fail.
+"""
 SOAK_WORLDS = 4000
 STRIDE = 4 if IS_COMPILED else 1
 """Of compiled modules one of so many boundaries, others in each run."""
 LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 
 
-def _run(seed: int, *, lives: int = 4, steps: int = 60, large: bool = False) -> Report:
-    try:
-        return CrashWorld(seed, lives=lives, steps=steps, large=large).run()
-    except Exception as error:
-        options = f"--seed {seed} --lives {lives} --steps {steps}{' --large' if large else ''}"
-        raise AssertionError(f"repeat with: python -m tests.sim {options}\n{error}") from error
-
-
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
 def test_short_worlds(rng: random.Random, large: bool) -> None:
     first = rng.getrandbits(32)
-    reports = [_run(seed, large=large) for seed in range(first, first + SHORT_WORLDS)]
+    reports = [CrashWorld(seed, large=large).run() for seed in range(first, first + SHORT_WORLDS)]
     assert sum(report.promises for report in reports) > SHORT_WORLDS, "the worlds promise too little to prove anything"
     assert sum(report.bursts for report in reports) > SHORT_WORLDS
     assert sum(report.fresh_deliveries for report in reports) > SHORT_WORLDS / 4  # a few worlds have most of them
 
 
-def _saw_enough(reports: list[Report]) -> bool:
-    """Did the journal roll over, was it compacted and torn, and did disks fail?"""
-    return (
-        max(report.segments for report in reports) > 10
-        and sum(report.depths for report in reports) > 20
-        and sum(report.damages for report in reports) > 3
-        and sum(report.faults for report in reports) > 3
-    )
-
-
-def _run_until(is_enough: Callable[[list[Report]], bool], rng: random.Random, *, large: bool = False) -> list[Report]:
-    """Runs long worlds. Few seeds see a little of something only: then more worlds follow, until all was seen."""
+@pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
+def test_long_worlds(rng: random.Random, large: bool) -> None:
+    """Few seeds see a little of something only: then more worlds follow, until all was seen."""
     first = rng.getrandbits(32)
-    reports = [_run(seed, lives=6, steps=300, large=large) for seed in range(first, first + LONG_WORLDS)]
-    for seed in range(first + LONG_WORLDS, first + LONG_WORLDS_MAX):
-        if is_enough(reports):
+    reports: list[Report] = []
+    unseen = set(SEEN_MIN[large])
+    for seed in range(first, first + LONG_WORLDS_MAX):
+        if len(reports) >= LONG_WORLDS and not unseen:
             break
-        reports.append(_run(seed, lives=6, steps=300, large=large))
-    assert is_enough(reports)
-    return reports
-
-
-def test_long_worlds_roll_over_compact_and_tear(rng: random.Random) -> None:
-    reports = _run_until(_saw_enough, rng)
-    assert sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
-
-
-def test_long_worlds_with_large_bodies(rng: random.Random) -> None:
-    def saw_enough(reports: list[Report]) -> bool:
-        promises, bodies = sum(one.promises for one in reports), sum(one.large_bodies for one in reports)
-        return promises > 50 * LONG_WORLDS and bodies > 20 * LONG_WORLDS
-
-    _run_until(saw_enough, rng, large=True)
+        reports.append(CrashWorld(seed, lives=6, steps=300, large=large).run())
+        for name in [*unseen]:
+            found = [getattr(report, name) for report in reports]
+            if (max(found) if name == "segments" else sum(found)) > SEEN_MIN[large][name]:
+                unseen.remove(name)
+    assert not unseen
+    assert large or sum(report.errors for report in reports) < sum(report.frames for report in reports) / 10
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
@@ -104,8 +86,8 @@ def test_soak(rng: random.Random) -> None:
     for seed in range(first, first + SOAK_WORLDS):
         lives, steps = ((4, 60), (6, 300), (12, 150), (3, 1500))[seed % 4]
         try:
-            _run(seed, lives=lives, steps=steps, large=bool(seed & 4))
-        except AssertionError as error:
-            failed.append(str(error))
+            CrashWorld(seed, lives=lives, steps=steps, large=bool(seed & 4)).run()
+        except Exception as error:
+            failed.append("".join(traceback.format_exception_only(error)))
     print(f"{SOAK_WORLDS} worlds from seed {first} in {time.monotonic() - started_s:.0f} s, {len(failed)} failed")
     assert not failed, "\n\n".join(failed[:20])

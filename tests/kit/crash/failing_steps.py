@@ -73,20 +73,12 @@ class World:
         self.settled: set[str] = set()
         """Bodies that may be gone: somebody has asked for it."""
 
-    def drain(self) -> None:
-        """Run turns and the disk until there is nothing to do, or the broker ends."""
-        life = self.life
-        life.settle()
-        while life.failure is None and (life.step() or life.journal.has_pending):
-            life.turns.schedule()
-            life.settle()
-
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         client = self.clients.get(name)
         if client is None or client.is_closed:
             client = self.clients[name] = self.life.client().greet()
         client.frame(command, *headers, body=body)
-        self.drain()
+        self.life.drain()
 
     def send(self, queue: str, *headers: str) -> str:
         self.number += 1
@@ -110,7 +102,7 @@ class World:
 
     def advance(self, duration_ms: int) -> None:
         self.life.advance(duration_ms)
-        self.drain()
+        self.life.drain()
 
     def finish(self) -> None:
         """Let what an operator has begun go on until it is over."""
@@ -120,7 +112,7 @@ class World:
             for change in changes:
                 message_operations.nudge(change)
             self.life.turns.schedule()
-            self.drain()
+            self.life.drain()
             if not changes:
                 break
 
@@ -129,4 +121,4 @@ class World:
             if not client.is_closed:
                 client.drop()
         self.clients.clear()
-        self.drain()
+        self.life.drain()

@@ -54,10 +54,10 @@ class Incarnation(SteppedBroker):
         return (busy[0] if rng is None or len(busy) == 1 else rng.choice(busy)).step()
 
     def drain(self) -> None:
-        """Run turns and the disk until there is nothing to do."""
+        """Run turns and the disk until there is nothing to do, or the broker or its disk has failed."""
         self.settle()
         while self.step() or self.journal.has_pending or self.large.has_pending:
-            if self.journal.failure is not None or self.large.failure is not None:
+            if any(failure is not None for failure in (self.failure, self.journal.failure, self.large.failure)):
                 return
             self.turns.schedule()
             self.settle()

@@ -141,6 +141,7 @@ class CrashWorld:
         self.rng = random.Random(seed)
         self.disk = SimDisk(self.rng)
         self._large = large
+        self._seed = seed
         self._lives = lives
         self._steps = steps
         self.settings = JournalSettings(
@@ -162,10 +163,15 @@ class CrashWorld:
         self._mixes = random.Random(f"mixes {seed}").random() < MIXING if mixes is None else mixes
 
     def run(self) -> Report:
-        """All lives."""
-        store, base = self.open(), Projection(DUPLICATE_IDS_KEPT)
-        for _ in range(self._lives):
-            store, base = self.live(store, base)
+        """All lives. What it raises says how to repeat it, if nothing was patched."""
+        try:
+            store, base = self.open(), Projection(DUPLICATE_IDS_KEPT)
+            for _ in range(self._lives):
+                store, base = self.live(store, base)
+        except Exception as error:
+            options = f"--lives {self._lives} --steps {self._steps}{' --large' if self._large else ''}"
+            error.add_note(f"repeat with: python -m tests.sim --seed {self._seed} {options}")
+            raise
         return self.report
 
     def open(self) -> SimStore:
@@ -187,7 +193,10 @@ class CrashWorld:
         traders: list[Trader] = []
         promised: list[Fact] = []
         if cut_after is None and self.rng.random() < FAULTS:
-            self.disk.fault = self._fault()
+            at = self.disk.operations + self.rng.randrange(1, self._steps)
+            error = self.rng.choice(("No space left on device", "Input/output error"))
+            verb = self.rng.choice(("create", "write", "sync", "begin")[: 4 if self._large else 3])
+            self.disk.fault = Fault(at, error, short=verb == "write" and self.rng.random() < 0.5, verbs=(verb,))
         else:
             self.disk.cut_at = self.disk.operations + (cut_after or self.rng.randrange(1, 4 * self._steps))
         with suppress(PowerCut):
@@ -195,13 +204,6 @@ class CrashWorld:
         for trader in traders:
             self._dismiss(trader, promised)
         return self._crash(life, promised)
-
-    def _fault(self) -> Fault:
-        rng = self.rng
-        at = self.disk.operations + rng.randrange(1, self._steps)
-        error = rng.choice(("No space left on device", "Input/output error"))
-        verb = rng.choice(("create", "write", "sync", "begin") if self._large else ("create", "write", "sync"))
-        return Fault(at, error, short=verb == "write" and rng.random() < 0.5, verbs=(verb,))
 
     def _act(self, life: Incarnation, traders: list[Trader], promised: list[Fact]) -> None:
         life.settle()

@@ -153,7 +153,7 @@ def test_a_message_with_an_id_that_a_queue_has_is_known(queue: str, monkeypatch:
     assert [frame.command for frame in world.clients["again"].collect()] == ["RECEIPT"]
     got = world.subscribe("reader", queue, "auto")
     for _ in range(20):
-        world.drain()
+        world.life.drain()
         got += world.messages("reader")
     assert [frame.body for frame in got].count(b"once") == 1
 

@@ -10,52 +10,18 @@ from unittest.mock import Mock
 import pytest
 
 from artemis_py.message import LargeBody
-from artemis_py.storage.bodies import SYNC_EVERY_BYTES, LargeStore, Piece
+from artemis_py.storage.bodies import SYNC_EVERY_BYTES
 from artemis_py.storage.disk.disk import DiskError
 from artemis_py.storage.format import codec
 from artemis_py.storage.format.codec import Kept
-from artemis_py.storage.format.names import body_name, is_start, read_name
+from artemis_py.storage.format.names import body_name, is_start
 from artemis_py.storage.format.records import CodecError
 from artemis_py.storage.retention import retention
-from tests.kit.committer import SteppedCommitter
+from tests.kit.bodies import Bodies
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.prepared import QUEUE_ID, SETTINGS, begin, commit, flip, kept_ids, message
 from tests.kit.disk import Fault, SimDisk
 from tests.kit.keeping import Keeping
-
-
-class Bodies:
-    """A store on a disk in memory, which may be that of a broker, with threads that work when told."""
-
-    def __init__(self, disk: SimDisk | None = None, broker: SimStore | None = None) -> None:
-        self.disk = disk or SimDisk(random.Random(1))
-        if broker is not None:
-            self.store, self.writer, self.reader = broker.files.large, *broker.bodies
-            return
-        self.writer, self.reader = SteppedCommitter(), SteppedCommitter()
-        self.store = LargeStore(self.disk, self.writer, self.reader)
-
-    def turn(self, last_lsn: int = 0, durable_lsn: int = 0) -> None:
-        """A turn, and what it gives the disk to do."""
-        self.store.poll()
-        self.store.seal(last_lsn, durable_lsn)
-        self.writer.stop()
-        self.store.poll()
-
-    def bring(self, data: bytes, *, durable: bool = True) -> LargeBody:
-        """A body that is written."""
-        upload = self.store.begin(durable=durable)
-        upload.append(data)
-        upload.end()
-        self.turn()
-        assert upload.may_go_on
-        return upload.body
-
-    @property
-    def files(self) -> list[str]:
-        """The bodies on the disk."""
-        return [name for name in self.disk.names() if read_name(name) is not None]
-
 
 # ---- coming in -----------------------------------------------------------------------------------
 
@@ -219,31 +185,17 @@ def test_pieces() -> None:
     assert second.failure == f"{bodies.files[0]} ends at byte 10"
 
 
-def _read_through(bodies: Bodies, body: LargeBody, size_bytes: int) -> list[Piece]:
-    """Read as an outflow does: part by part, up to the first that fails."""
-    pieces: list[Piece] = []
-    for offset in range(0, body.size_bytes, size_bytes):
-        before = pieces[-1].checksum if pieces else 0
-        size = min(size_bytes, body.size_bytes - offset)
-        pieces.append(bodies.store.read(body, offset, size, "me", before))
-        bodies.reader.stop()
-        if pieces[-1].failure is not None:
-            break
-    return pieces
-
-
 @pytest.mark.parametrize("size_bytes", [3, 4, 10, 100])
 def test_no_byte_of_a_body_can_be_wrong_unnoticed(size_bytes: int) -> None:
     """The last part is held back: nobody has the whole of a body that is not as it was written."""
     bodies = Bodies()
     data = b"0123456789"
     body = bodies.bring(data)
-    whole = _read_through(bodies, body, size_bytes)
-    assert b"".join(piece.data or b"" for piece in whole) == data
+    assert bodies.read(body, size_bytes)[0] == data
     for offset in range(len(data)):
         for bit in range(8):
             flip(bodies.disk, bodies.files[0], offset, 1 << bit)
-            last = _read_through(bodies, body, size_bytes)[-1]
+            _, last = bodies.read(body, size_bytes)
             assert last.data is None
             assert last.offset + last.size_bytes == len(data)
             assert last.failure == f"{bodies.files[0]} is DAMAGED: its checksum does not match"
@@ -256,7 +208,7 @@ def test_a_body_without_a_checksum_is_read() -> None:
     body = bodies.bring(b"0123456789")
     body.checksum = -1
     flip(bodies.disk, bodies.files[0], 3)
-    assert _read_through(bodies, body, 4)[-1].data == b"89"
+    assert bodies.read(body, 4)[1].data == b"89"
 
 
 def test_a_file_that_is_gone_is_told() -> None:
@@ -574,18 +526,14 @@ def test_numbers_go_on_behind_retained_ones(tmp_path: Path) -> None:
     kept = Keeping(tmp_path)
     kept.retire_body(5 << 32)
     assert kept.bodies.start_min == 6
-    disk = SimDisk(random.Random(1))
-    store = LargeStore(disk, SteppedCommitter(), SteppedCommitter(), start_min=kept.bodies.start_min)
-    assert store.begin(durable=True).body.number >> 32 == 6
+    assert Bodies(start_min=kept.bodies.start_min).store.begin(durable=True).body.number >> 32 == 6
 
 
 def test_only_whole_durable_bodies_are_retained() -> None:
-    bodies = Bodies()
     retired: list[tuple[str, int]] = []
-    store = LargeStore(bodies.disk, bodies.writer, bodies.reader, retire=lambda name, lsn: retired.append((name, lsn)))
-    bodies.store = store
+    bodies = Bodies(retire=lambda name, lsn: retired.append((name, lsn)))
     whole, transient = bodies.bring(b"x" * 10), bodies.bring(b"x" * 10, durable=False)
-    upload = store.begin(durable=True)
+    upload = bodies.store.begin(durable=True)
     upload.append(b"x")
     bodies.turn()
     name = body_name(whole.number, durable=True)
