@@ -28,10 +28,10 @@ Told = tuple[int, int, str, object]
 """lsn, time, kind of event, and what it says."""
 
 
-def message(number: int, body: bytes = b"", origin: int = 0, **headers: str) -> Message:
-    """A persistent message to the address ``a``, from one of the clients or the broker."""
-    block = encode_headers([("destination", "/queue/a"), ("persistent", "true"), *headers.items()])
-    head = Head(block, "a", persistent=True, sized=True, routing_type="ANYCAST")
+def message(number: int, body: bytes = b"", origin: int = 0, address: str = "a", **headers: str) -> Message:
+    """A persistent message to an address, from one of the clients or the broker."""
+    block = encode_headers([("destination", f"/queue/{address}"), ("persistent", "true"), *headers.items()])
+    head = Head(block, address, persistent=True, sized=True, routing_type="ANYCAST")
     return Message(head, body, number, START_MS + number, 0, Account(), origin)
 
 

@@ -88,9 +88,13 @@ class JournalWithCursors:
         """Fill segments with messages for these queues; what no queue needs is retained."""
         until = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < until:
-            self.number += 1
-            self.journal.records.published(message(self.number, bytes(500)), [*queue_ids], 0)
+            self.publish(bytes(500), queue_ids)
             self.turn()
+
+    def publish(self, body: bytes = b"", queue_ids: tuple[int, ...] = (1,), address: str = "a") -> None:
+        """The next message."""
+        self.number += 1
+        self.journal.records.published(message(self.number, body, address=address), [*queue_ids], 0)
 
     @property
     def numbers(self) -> list[int]:

@@ -59,11 +59,6 @@ class Keeping:
         (self.root / "large" / name).write_bytes(bytes(1000))
         self.bodies.retire(name, 0)
 
-    def age(self, folder: Path) -> None:
-        """The last change of a directory was later than ours, by more than a file system's clock ticks."""
-        changed_ns = folder.stat().st_mtime_ns + 1_000_000_000
-        os.utime(folder, ns=(changed_ns, changed_ns))
-
     @property
     def kept_segments(self) -> list[int]:
         """The journal files that are kept."""

@@ -16,6 +16,7 @@ from tests.kit.crash.prepared import (
     overwrite,
     prepare,
     publish,
+    record_of,
     records,
 )
 from tests.kit.disk import SimDisk
@@ -118,9 +119,8 @@ def test_each_record_of_earlier_batches_damaged_loses_only_itself() -> None:
 
 def test_two_damaged_records_before_the_proof_lose_only_themselves() -> None:
     disk = prepare(4, 1, 1)
-    for record in records(disk, FIRST):
-        if b"number:2" in record.payload or b"number:4" in record.payload:
-            flip(disk, FIRST, record.end - 1)
+    for record in [record_of(disk, number) for number in (2, 4)]:
+        flip(disk, FIRST, record.end - 1)
     recovered = recover(disk)
     assert kept_ids(recovered) == [1, 3, 5, 6]
     assert [damage.torn for damage in recovered.damages] == [False, False]
@@ -129,7 +129,7 @@ def test_two_damaged_records_before_the_proof_lose_only_themselves() -> None:
 def test_a_record_of_zeros_in_the_middle_is_not_the_end() -> None:
     """A sector that reads as zeros must not hide the durable records behind it."""
     disk = prepare(4, 1, 1)
-    record = next(one for one in records(disk, FIRST) if b"number:2" in one.payload)
+    record = record_of(disk, 2)
     overwrite(disk, FIRST, record.offset, bytes(record.end - record.offset))
     recovered = recover(disk)
     assert kept_ids(recovered) == [1, 3, 4, 5, 6]

@@ -30,9 +30,11 @@ from tests.kit.crash.prepared import (
     records,
 )
 from tests.kit.disk import File, SimDisk
+from tests.kit.process import LONG
 
 STRIDE = 39 if IS_COMPILED else 13
 """One of so many bytes, others in each run; of compiled modules, which have the same logic, a third of them."""
+STRIDES = [STRIDE, pytest.param(1, marks=LONG, id="every one")]
 MASKS = (0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xFF)
 
 
@@ -42,10 +44,12 @@ def made() -> Made:
     return make()
 
 
-def _flip_each(made: Made, offsets: range, masks: tuple[int, ...]) -> int:
-    count = 0
+@pytest.mark.parametrize("stride", STRIDES)
+def test_a_byte_that_is_wrong_costs_the_record_that_it_is_in(made: Made, rng: random.Random, stride: int) -> None:
+    count, start = 0, rng.randrange(stride)
+    masks = MASKS if stride == 1 else (rng.choice(MASKS[:-1]), 0xFF)
     for name in made.files:
-        for offset in range(offsets.start, len(made.files[name]), offsets.step):
+        for offset in range(start, len(made.files[name]), stride):
             record = made.record_at(name, offset) if name in made.segments else None
             may_lose = set() if record is None else published_by(record)
             for mask in masks:
@@ -58,20 +62,7 @@ def _flip_each(made: Made, offsets: range, masks: tuple[int, ...]) -> int:
                     place = 0 if record is None else record.offset
                     assert told[0].offset == place, f"{name} at byte {offset}: told is {told[0]}"
                 count += 1
-    return count
-
-
-def test_a_byte_that_is_wrong_costs_the_record_that_it_is_in(made: Made, rng: random.Random) -> None:
-    start = rng.randrange(STRIDE)
-    count = _flip_each(made, range(start, STRIDE, STRIDE), (rng.choice(MASKS[:-1]), 0xFF))
-    assert count > 6500 // STRIDE
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_every_byte_in_every_way(made: Made) -> None:
-    _flip_each(made, range(0, 1, 1), MASKS)
+    assert count > 6500 // stride
 
 
 def test_what_nothing_is_wrong_with_is_whole(made: Made) -> None:
@@ -143,7 +134,11 @@ def _pending(made: Made, name: str, offset: int) -> set[tuple[int, int]]:
     return {one for record in records(made.disk(), name) if record.end > offset for one in published_by(record)}
 
 
-def _cut_each(made: Made, step: int, first: int, *, zeros: bool) -> None:
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
+def test_a_file_cut_off_loses_what_was_behind_the_cut(made: Made, zeros: bool, stride: int, rng: random.Random) -> None:
+    step = 1 if stride == 1 else 2 * stride
+    first = rng.randrange(step)
     for name in made.segments:
         for length in range(first, len(made.files[name]), step):
             disk = made.disk()
@@ -156,19 +151,6 @@ def _cut_each(made: Made, step: int, first: int, *, zeros: bool) -> None:
                 assert _refused(disk).examined.reasons == [f"{name} has no whole record"]
             else:
                 judge(made, disk, _pending(made, name, length), f"{name} cut at {length}")
-
-
-@pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
-def test_a_file_cut_off_loses_what_was_behind_the_cut(made: Made, zeros: bool, rng: random.Random) -> None:
-    _cut_each(made, 2 * STRIDE, rng.randrange(2 * STRIDE), zeros=zeros)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-@pytest.mark.parametrize("zeros", [False, True], ids=["shorter", "zeros"])
-def test_a_file_cut_off_at_every_length(made: Made, zeros: bool) -> None:
-    _cut_each(made, 1, 0, zeros=zeros)
 
 
 @pytest.mark.parametrize("size", [1, 40, 200])

@@ -46,9 +46,9 @@ _COMMIT = (
 )
 
 
-def _life(disk: SimDisk | None = None, base: Projection | None = None, now_ms: int = 1000) -> Incarnation:
-    disk = disk or SimDisk(random.Random(1))
-    life = Incarnation(CONFIGURATION, SimStore(disk, SETTINGS), base or Projection(DUPLICATE_IDS_KEPT), now_ms)
+def _life(disk: SimDisk | None = None) -> Incarnation:
+    store = SimStore(disk or SimDisk(random.Random(1)), SETTINGS)
+    life = Incarnation(CONFIGURATION, store, Projection(DUPLICATE_IDS_KEPT), 1000)
     life.drain()
     return life
 
@@ -239,29 +239,22 @@ def test_a_torn_first_write_of_a_file_is_no_damage() -> None:
     assert recover(disk).damages == []
 
 
-def _torn_first_write(seed: int) -> SimDisk:
-    """Two files, of which the second lost the sector with its header; the extent knows of the first alone."""
-    settings = JournalSettings(file_bytes=300, compact_files_min=0)
-    disk, journal, committer = begin(settings, seed=seed)
-    publish(journal, committer, message(1))
-    known = {name: disk.read(name) for name in NAMES}
-    publish(journal, committer, message(2))
-    assert segment_name(2) == last_segment(disk)
-    for name, data in known.items():
-        overwrite(disk, name, 0, data)
-    overwrite(disk, segment_name(2), 0, bytes(FILE_HEADER_BYTES))
-    return disk
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_power_goes_while_a_torn_first_write_is_mended(seed: int) -> None:
     """A start that is broken off anywhere leaves what the next start takes for the same crash: the extent tells of no
-    file before its header is there.
+    file before its header is there. Here the second file lost the sector with its header.
     """
     cut_after, is_over = 0, False
     while not is_over:
         cut_after += 1
-        disk = _torn_first_write(seed)
+        disk, journal, committer = begin(JournalSettings(file_bytes=300, compact_files_min=0), seed=seed)
+        publish(journal, committer, message(1))
+        known = {name: disk.read(name) for name in NAMES}
+        publish(journal, committer, message(2))
+        assert segment_name(2) == last_segment(disk)
+        for name, data in known.items():
+            overwrite(disk, name, 0, data)
+        overwrite(disk, segment_name(2), 0, bytes(FILE_HEADER_BYTES))
         disk.cut_at = disk.operations + cut_after
         try:
             recover(disk)

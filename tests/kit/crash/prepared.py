@@ -6,7 +6,7 @@ import random
 from itertools import count
 
 from artemis_py.message import Account, Head, LargeBody, Message, encode_headers
-from artemis_py.storage.format.names import segment_number
+from artemis_py.storage.format.names import segment_name, segment_number
 from artemis_py.storage.format.records import BATCH, FILE_HEADER_BYTES, Record, decode_record
 from artemis_py.storage.journal.journal import Journal
 from artemis_py.storage.journal.settings import JournalSettings
@@ -85,6 +85,11 @@ def records(disk: SimDisk, name: str) -> list[Record]:
         found.append(record)
         offset = record.end
     return found
+
+
+def record_of(disk: SimDisk, number: int) -> Record:
+    """That of a message in the first file."""
+    return next(one for one in records(disk, segment_name(1)) if b"number:%d\n" % number in one.payload + b"\n")
 
 
 def last_segment(disk: SimDisk) -> str:

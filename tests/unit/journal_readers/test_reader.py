@@ -92,17 +92,12 @@ def story(tmp_path: Path, rng: Random) -> Story:
     return made
 
 
-def read(story: Story, wanted: Range = reader.EVERYTHING) -> list[Told]:
+def events(story: Story, wanted: Range = reader.EVERYTHING) -> list[Event]:
     """What a reader of both directories finds."""
     log = LogReader([story.folder.parent / "retained", story.folder])
-    found = told(log.events(wanted))
+    found = list(log.events(wanted))
     assert log.damages == []
     return found
-
-
-def events(story: Story, wanted: Range = reader.EVERYTHING) -> list[Event]:
-    """All of them."""
-    return list(LogReader([story.folder.parent / "retained", story.folder]).events(wanted))
 
 
 def shown(found: Iterable[Event]) -> list[str]:
@@ -119,14 +114,14 @@ def shown(found: Iterable[Event]) -> list[str]:
 
 def test_the_whole_story_is_found(story: Story) -> None:
     first: list[Told] = []
-    for each in read(story):  # queues are told again in later files; only the first telling is in the story
+    for each in told(events(story)):  # queues are told again in later files; only the first telling is in the story
         if each[2] != "queue" or each[2:] not in [one[2:] for one in first]:
             first.append(each)
     assert first == story.told
 
 
 def test_each_number_comes_once_and_in_order(story: Story) -> None:
-    numbers = [lsn for lsn, *_ in read(story)]
+    numbers = [lsn for lsn, *_ in told(events(story))]
     assert numbers == sorted(set(numbers))
 
 
@@ -146,14 +141,14 @@ def test_a_range_of_time(story: Story) -> None:
 
 
 def test_a_segment_in_both_directories_is_read_once(story: Story) -> None:
-    whole = read(story)
+    whole = told(events(story))
     retained = log_files([story.folder.parent / "retained"])[-1]
     shutil.copyfile(retained.path, story.folder / f"artemis-journal-{retained.number:012}.log")
-    assert read(story) == whole
+    assert told(events(story)) == whole
 
 
 def test_a_segment_that_moves_while_it_is_read_is_found(story: Story) -> None:
-    whole = read(story)
+    whole = told(events(story))
     log = LogReader([story.folder.parent / "retained", story.folder])
     moving = log.events()
     found = [next(moving)]
@@ -193,7 +188,7 @@ def test_what_stands_before_the_first_whole_batch_is_of_the_time_that_the_header
 def test_each_file_can_be_read_alone(story: Story) -> None:
     """It tells of each session and consumer that it names."""
     files = log_files([story.folder.parent / "retained", story.folder])
-    assert [words for file in files for words in told(events_in(file.path))] == read(story)
+    assert [words for file in files for words in told(events_in(file.path))] == told(events(story))
 
 
 def test_each_file_tells_once_of_whom_it_names(story: Story) -> None:
@@ -204,7 +199,7 @@ def test_each_file_tells_once_of_whom_it_names(story: Story) -> None:
 
 
 def test_damage_is_told_and_what_is_whole_is_read(story: Story) -> None:
-    whole = read(story)
+    whole = told(events(story))
     path = log_files([story.folder.parent / "retained"])[1].path
     damaged = next(record for record in whole_records("", path.read_bytes(), []) if record.type_code == SETTLED)
     flip(path, damaged.offset + RECORD_HEADER_BYTES)
@@ -222,7 +217,7 @@ def test_a_file_of_another_version_is_refused(story: Story) -> None:
     data[60:64] = crc32(bytes(data[:60])).to_bytes(4, "little")
     path.write_bytes(data)
     with pytest.raises(VersionError, match="format version 2"):
-        read(story)
+        told(events(story))
 
 
 def test_it_needs_nothing_of_the_broker() -> None:

@@ -23,6 +23,7 @@ from artemis_py.storage.journal.settings import JournalSettings, JournalStart, S
 from artemis_py.storage.retention import retention
 from artemis_py.storage.retention.retention import LogEnd, Retention, RetentionSettings, retained_name
 from tests.kit.committer import SteppedCommitter
+from tests.kit.files import age
 from tests.kit.journal_story import FILE_BYTES, START_MS, Story
 from tests.kit.keeping import Keeping
 
@@ -91,16 +92,16 @@ def test_what_others_remove_or_bring_is_noticed(tmp_path: Path) -> None:
     for number in range(1, 5):
         rig.retire_segment(number, START_MS)
     rig.log.files[1].file.path.unlink()
-    rig.age(rig.folder)
+    age(rig.folder, -1)
     rig.log.purge()
     assert [one.file.number for one in rig.log.files] == [1, 3, 4]
     rig.log.files[0].file.path.unlink()
-    rig.age(rig.folder)
+    age(rig.folder, -1)
     rig.retire_segment(5, START_MS)
     assert [one.file.number for one in rig.log.files] == [3, 4, 5]
     assert rig.log.size_bytes == 3000
     (rig.folder / retained_name("artemis-journal-000000000002.log", START_MS)).write_bytes(bytes(50))
-    rig.age(rig.folder)
+    age(rig.folder, -1)
     rig.log.purge()
     assert [one.file.number for one in rig.log.files] == [2, 3, 4, 5]
     assert rig.log.size_bytes == 3050

@@ -20,7 +20,6 @@ from artemis_py.storage.format.segment_index import index_name
 from artemis_py.storage.journal.index_files import index_beside, write_survey
 from artemis_py.storage.retention.survey import Survey
 from tests.kit.files import flip
-from tests.kit.journal_story import message
 from tests.kit.log_desk import Desk
 from tests.unit.replay.reading import ALL, Reading, told
 
@@ -34,13 +33,6 @@ class Archive(Desk):
     def reading(self) -> Reading:
         """The log as it is now."""
         return Reading(self.journal, self.folder / "journal", self.retention)
-
-    def publish(self, count: int) -> None:
-        """Messages, each in a batch."""
-        for _ in range(count):
-            self.number += 1
-            self.journal.records.published(message(self.number, bytes(500)), [1], 0)
-            self.turn()
 
     def records(self, path: Path) -> list[Record]:
         """Of a segment."""
@@ -121,7 +113,8 @@ def test_a_time_after_the_clock_was_set_back(tmp_path: Path, rng: Random) -> Non
     archive = Archive(tmp_path)
     for turn in range(60):
         archive.now_ms += -HOUR_MS if turn % 13 == 12 else rng.choice((1, 1000, HOUR_MS // 8))
-        archive.publish(1)
+        archive.publish(bytes(500))
+        archive.turn()
         if turn == 40:
             archive.start()
     for number in (1, 2, 3):
@@ -165,7 +158,9 @@ def test_a_torn_write_is_no_part_of_the_log(tmp_path: Path, cut_bytes: int) -> N
     """A broker was killed while it wrote a batch: the next one begins behind what is whole, in another file."""
     archive = Archive(tmp_path)
     archive.keep(2)
-    archive.publish(2)
+    for _ in range(2):
+        archive.publish(bytes(500))
+        archive.turn()
     expected = told(tmp_path)
     path = tmp_path / "journal" / archive.journal.segments[-1].name
     *_, batch, one = archive.records(path)
@@ -250,10 +245,9 @@ def test_only_the_parts_with_an_address_are_read(tmp_path: Path) -> None:
     """Where the file of places says where they are."""
     archive = Archive(tmp_path)
     archive.keep(2)
+    archive.number = 999
     for number in range(1000, 1060):
-        one = message(number, bytes(2000))
-        one.head.address = "rare" if number == 1030 else "often"
-        archive.journal.records.published(one, [1], 0)
+        archive.publish(bytes(2000), address="rare" if number == 1030 else "often")
         archive.turn()
     archive.keep(2)
     expected = {row[0] for row in told(tmp_path)}

@@ -13,7 +13,6 @@ from artemis_py.storage.format.records import (
     PAGE_GREW,
     RECORD_HEADER_BYTES,
     TRANSACTION,
-    Record,
     decode_record,
     encode_record,
 )
@@ -30,6 +29,7 @@ from tests.kit.crash.prepared import (
     overwrite,
     prepare,
     publish,
+    record_of,
     records,
 )
 from tests.kit.disk import SimDisk
@@ -37,23 +37,20 @@ from tests.kit.disk import SimDisk
 FIRST = segment_name(1)
 
 
-def _record(disk: SimDisk, number: int, name: str = FIRST) -> Record:
-    return next(one for one in records(disk, name) if b"number:%d\n" % number in one.payload + b"\n")
+def _wreck(disk: SimDisk, number: int) -> None:
+    """Nothing tells any more where a message's record ended: its length is wrong, and its number."""
+    offset = record_of(disk, number).offset
+    overwrite(disk, FIRST, offset + 4, (1).to_bytes(4, "little"))
+    flip(disk, FIRST, offset + 8, 0x40)
 
 
-def _wreck(disk: SimDisk, record: Record, name: str = FIRST) -> None:
-    """Nothing tells any more where the record ended: its length is wrong, and its number."""
-    overwrite(disk, name, record.offset + 4, (1).to_bytes(4, "little"))
-    flip(disk, name, record.offset + 8, 0x40)
-
-
-def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
+def _with_body(body: bytes, *, proved: bool = True) -> SimDisk:
     """Message 1 to 3 in a batch, of which 2 has this body; and, if that is to be proved, another batch."""
     disk, journal, committer = begin()
     publish(journal, committer, message(1), message(2, body), message(3))
     if proved:
         publish(journal, committer, message(4))
-    return disk, FIRST
+    return disk
 
 
 # ---- what a body looks like ----------------------------------------------------------------------
@@ -61,11 +58,11 @@ def _with_body(body: bytes, *, proved: bool = True) -> tuple[SimDisk, str]:
 
 def test_a_record_in_a_body_that_was_read_before_is_not_read_again() -> None:
     """The body is the bytes of the record in front of it."""
-    plain, _ = _with_body(b"")
-    first = _record(plain, 1)
-    disk, _ = _with_body(b"! " + plain.read(FIRST)[first.offset : first.end] + b" !")
-    third = _record(disk, 3)
-    _wreck(disk, _record(disk, 2))
+    plain = _with_body(b"")
+    first = record_of(plain, 1)
+    disk = _with_body(b"! " + plain.read(FIRST)[first.offset : first.end] + b" !")
+    third = record_of(disk, 3)
+    _wreck(disk, 2)
     recovered = recover(disk)
     assert [damage.end for damage in recovered.damages if not damage.torn] == [third.offset]
     assert kept_ids(recovered) == [1, 3, 4]
@@ -73,9 +70,9 @@ def test_a_record_in_a_body_that_was_read_before_is_not_read_again() -> None:
 
 def test_a_record_in_a_body_with_a_number_above_the_next_batch_is_not_read() -> None:
     other = prepare(*[1] * 20)
-    late = _record(other, 20)
-    disk, _ = _with_body(b"! " + other.read(FIRST)[late.offset : late.end] + b" !")
-    _wreck(disk, _record(disk, 2))
+    late = record_of(other, 20)
+    disk = _with_body(b"! " + other.read(FIRST)[late.offset : late.end] + b" !")
+    _wreck(disk, 2)
     assert kept_ids(recover(disk)) == [1, 3, 4]
 
 
@@ -85,10 +82,10 @@ def test_a_batch_in_a_body_with_another_number_than_the_next_proves_nothing(numb
     other = prepare(*[1] * 12)
     batches = [one for one in records(other, FIRST) if one.type_code == BATCH]
     inside = other.read(FIRST)[batches[number - 1].offset : batches[number].offset]
-    disk, _ = _with_body(b"! " + inside + b" !", proved=False)
-    second, third = _record(disk, 2), _record(disk, 3)
+    disk = _with_body(b"! " + inside + b" !", proved=False)
+    second, third = record_of(disk, 2), record_of(disk, 3)
     overwrite(disk, FIRST, third.offset, bytes(third.end - third.offset))
-    _wreck(disk, second)
+    _wreck(disk, 2)
     recovered = recover(disk)
     assert [(damage.offset, damage.torn) for damage in recovered.damages] == [(second.offset, True)]
     assert kept_ids(recovered) == [1]
@@ -157,7 +154,7 @@ def test_any_batch_proves_where_none_was_read_before() -> None:
 
 def test_a_length_that_takes_everything_up_to_the_end_hides_no_batch_that_is_whole() -> None:
     disk = prepare(3, 2)
-    second = _record(disk, 2)
+    second = record_of(disk, 2)
     end = records(disk, FIRST)[-1].end
     assert end == len(disk.read(FIRST).rstrip(b"\0"))
     length = end - second.offset - RECORD_HEADER_BYTES
@@ -189,8 +186,8 @@ def test_a_page_that_was_told_again_in_one_batch_hides_no_record_in_front_of_it(
         if pair[1].type_code == PAGE_GREW
     )
     assert grew.lsn > before.lsn + 1
-    second = _record(disk, 2)
-    _wreck(disk, _record(disk, 1))
+    second = record_of(disk, 2)
+    _wreck(disk, 1)
     recovered = recover(disk)
     assert [damage.end for damage in recovered.damages if not damage.torn] == [second.offset]
     assert kept_ids(recovered) == [2, 3, 4]

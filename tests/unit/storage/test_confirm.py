@@ -12,10 +12,11 @@ from unittest.mock import Mock, call
 import pytest
 
 from artemis_py.storage.disk.disk import DiskError, FileDisk
+from tests.kit.files import age
 
 NAMES = ("one.log", "two.log")
 SECOND_NS = 10**9
-HOUR_NS = 3600 * SECOND_NS
+HOUR_S = 3600
 
 
 def made(folder: Path) -> FileDisk:
@@ -27,16 +28,10 @@ def made(folder: Path) -> FileDisk:
     return files
 
 
-def age(folder: Path) -> None:
-    """No name changed for an hour."""
-    then = time.time_ns() - HOUR_NS
-    os.utime(folder, ns=(then, then))
-
-
 @pytest.mark.interpreted
 def test_a_file_is_looked_at_again_only_when_names_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = made(tmp_path)
-    age(tmp_path)
+    age(tmp_path, HOUR_S)
     stat = Mock(wraps=os.stat)
     monkeypatch.setattr(os, "stat", stat)
     for _ in range(5):
@@ -79,7 +74,7 @@ VANISHING: dict[str, Callable[[Path], object]] = {
 def test_what_vanishes_after_a_quiet_hour(tmp_path: Path, vanish: Callable[[Path], object], *, again: bool) -> None:
     folder = tmp_path / "journal"
     files = made(folder)
-    age(folder)
+    age(folder, HOUR_S)
     for _ in range(3):
         files.confirm(NAMES[0])
     vanish(folder)
@@ -91,7 +86,7 @@ def test_what_vanishes_after_a_quiet_hour(tmp_path: Path, vanish: Callable[[Path
 def test_a_directory_that_tells_nothing_of_its_names(tmp_path: Path) -> None:
     """On a file system without times of directories it is noticed all the same, when nothing is written."""
     files = made(tmp_path)
-    age(tmp_path)
+    age(tmp_path, HOUR_S)
     told = os.stat(tmp_path)
     for name in NAMES:
         files.confirm(name)

@@ -23,12 +23,12 @@ from tests.kit.crash.damaged import published_by
 from tests.kit.crash.prepared import overwrite, records
 from tests.kit.disk import SimDisk
 from tests.kit.files import flip
+from tests.kit.process import LONG
 from tests.unit.storage.test_room_to_the_end import Life, Start, threads
 
 __all__ = ["threads"]
 pytestmark = pytest.mark.interpreted
 MASKS = (0x01, 0x10, 0x80, 0xFF)
-STRIDE = 193
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def made(tmp_path: Path, threads: None) -> Path:
     """The files of a store with some of everything."""
     life = Life(tmp_path / "made")
     assert life.failure is None
-    life.close()
+    life.store._opened.close()
     return tmp_path / "made"
 
 
@@ -88,13 +88,14 @@ def test_each_file_that_is_removed_costs_what_it_was_for(made: Path) -> None:
         assert start.reserve_bytes == start.wanted_bytes
 
 
-def _change_each(made: Path, first: int, step: int) -> int:
+@pytest.mark.parametrize("stride", [193, pytest.param(1, marks=LONG, id="every one")])
+def test_a_byte_that_is_wrong_costs_no_message_at_a_start(made: Path, rng: random.Random, stride: int) -> None:
     whole = _started(made, lambda root: None)
-    count = 0
+    count, first = 0, rng.randrange(stride)
     for path in _files(made):
         if _is_segment(path) or path.name == "reserve.room":
             continue
-        for offset in range(first, (made / path).stat().st_size, step):
+        for offset in range(first, (made / path).stat().st_size, stride):
             mask = MASKS[offset % len(MASKS)]
             start = _started(made, lambda root, path=path, at=(offset, mask): flip(root / path, *at))  # type: ignore[misc]
             where = f"{path} at byte {offset}, bits {mask:#x}: {start.report}"
@@ -102,18 +103,7 @@ def _change_each(made: Path, first: int, step: int) -> int:
             assert start.pages == whole.pages, where
             assert start.reserve_bytes == start.wanted_bytes, where
             count += 1
-    return count
-
-
-def test_a_byte_that_is_wrong_costs_no_message_at_a_start(made: Path, rng: random.Random) -> None:
-    assert _change_each(made, rng.randrange(STRIDE), STRIDE) > 20
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-def test_every_byte(made: Path) -> None:
-    _change_each(made, 0, 1)
+    assert count > 20
 
 
 def test_a_reserve_with_something_in_it_is_a_reserve(made: Path) -> None:

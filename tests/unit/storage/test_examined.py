@@ -32,6 +32,7 @@ from tests.kit.crash.prepared import (
     overwrite,
     prepare,
     publish,
+    record_of,
     records,
 )
 from tests.kit.disk import SECTOR_BYTES, File, SimDisk
@@ -95,13 +96,6 @@ def test_an_index_knows_the_oldest_and_newest_message_in_whatever_order_they_com
 # ---- how many records damage costs ---------------------------------------------------------------
 
 
-def _hit(disk: SimDisk, *numbers: int) -> None:
-    """Damage these messages' records in the first file."""
-    for record in records(disk, segment_name(1)):
-        if any(b"number:%d" % number in record.payload for number in numbers):
-            flip(disk, segment_name(1), record.end - 1)
-
-
 def _costs(disk: SimDisk) -> list[int]:
     return [damage.lost for damage in recover(disk).damages if not damage.torn]
 
@@ -109,13 +103,14 @@ def _costs(disk: SimDisk) -> list[int]:
 def test_the_number_between_two_batches_is_no_lost_record() -> None:
     """The number of a BATCH is above those of its records: it lies between its last record and the next."""
     disk = prepare(2, 2, 2)
-    _hit(disk, 2)
+    flip(disk, segment_name(1), record_of(disk, 2).end - 1)
     assert _costs(disk) == [1]
 
 
 def test_damage_at_the_ends_of_two_batches_costs_one_record_each() -> None:
     disk = prepare(2, 2, 2, 1)
-    _hit(disk, 2, 4)
+    for record in [record_of(disk, number) for number in (2, 4)]:
+        flip(disk, segment_name(1), record.end - 1)
     assert _costs(disk) == [1, 1]
 
 
@@ -247,7 +242,7 @@ def test_other_damage_brings_back_no_queue_of_a_batch_that_a_crash_took(damaged:
     assert b'"late"' in disk.read(COPY)
     overwrite(disk, last_segment(disk), batch.offset, bytes(len(disk.read(last_segment(disk))) - batch.offset))
     if damaged:
-        _hit(disk, 2)
+        flip(disk, segment_name(1), record_of(disk, 2).end - 1)
     assert set(recover(disk).index.queues) == {QUEUE_ID}
 
 
@@ -270,7 +265,7 @@ def test_messages_of_an_unknown_queue_stop_a_start_unless_every_file_is_known_to
     assert examine(_with_orphans(7, extent=True)).reasons == []
     assert examine(_with_orphans(7, extent=False)).reasons == [line]
     damaged = _with_orphans(7, extent=True)
-    _hit(damaged, 1)
+    flip(damaged, segment_name(1), record_of(damaged, 1).end - 1)
     assert examine(damaged).reasons == [line]
 
 
@@ -285,7 +280,7 @@ def test_the_number_of_an_unknown_queue_is_not_given_again(queue_id: int, damage
         journal.records.published(message(number), [on], 0)
         commit(journal, committer)
     if damaged:
-        _hit(disk, 1)
+        flip(disk, segment_name(1), record_of(disk, 1).end - 1)
     found = examine(disk)
     assert found.orphans == {queue_id: 1}
     assert found.index.queue_id_max == max(queue_id, 8)

@@ -64,43 +64,31 @@ class Life(Promises):
     def _live(self, disk: FileDisk, folder: Path) -> None:
         disk.draws = True
         disk.reserve = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
-        committer = SteppedCommitter()
         recovered = recover(disk)
-
-        def closed(segment: Any) -> None:
-            write_index(disk, segment.index)
-
         journal = Journal(
             disk,
-            committer,
+            SteppedCommitter(at_once=True),
             JournalSettings(file_bytes=900, compact_files_min=0),
             start=recovered.start,
-            care=SegmentCare(retire=partial(delete_segment, disk), closed=closed),
+            care=SegmentCare(
+                retire=partial(delete_segment, disk), closed=lambda segment: write_index(disk, segment.index) and None
+            ),
         )
         journal.records.queue_changed(dict(QUEUE))
-        published = {}
         for number in range(1, MESSAGES + 1):
-            published[number] = message(number)
-            self.written.add(number)
-            lsn = journal.records.published(published[number], [QUEUE_ID], 0)
-            if self._is_durable(journal, committer, lsn):
-                self.promised.add(number)
-            if number % 2:
-                continue
-            self.ended.add(number)
-            lsn = journal.records.settled(QUEUE_ID, [published[number]], ACKED)
-            if self._is_durable(journal, committer, lsn):
-                self.settled.add(number)
-        committer.stop()
+            one = message(number)
+            steps = [(self.written, self.promised, partial(journal.records.published, one, [QUEUE_ID], 0))]
+            if number % 2 == 0:
+                steps.append((self.ended, self.settled, partial(journal.records.settled, QUEUE_ID, [one], ACKED)))
+            for begun, done, step in steps:
+                begun.add(number)
+                lsn = step()
+                journal.poll()
+                journal.seal()
+                journal.poll()
+                if lsn <= journal.durable_lsn and journal.failure is None:
+                    done.add(number)
         self.failure = journal.failure
-
-    @staticmethod
-    def _is_durable(journal: Journal, committer: SteppedCommitter, lsn: int) -> bool:
-        journal.poll()
-        journal.seal()
-        committer.stop()
-        journal.poll()
-        return lsn <= journal.durable_lsn and journal.failure is None
 
 
 @pytest.mark.interpreted

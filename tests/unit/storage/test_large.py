@@ -21,6 +21,7 @@ from tests.kit.bodies import Bodies
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.prepared import QUEUE_ID, SETTINGS, begin, commit, flip, kept_ids, message
 from tests.kit.disk import Fault, SimDisk
+from tests.kit.files import age
 from tests.kit.keeping import Keeping
 
 # ---- coming in -----------------------------------------------------------------------------------
@@ -442,7 +443,7 @@ def test_a_body_that_others_removed_does_not_count(tmp_path: Path) -> None:
     kept.retire_body(2)
     folder = kept.folder / "large"
     next(folder.iterdir()).unlink()
-    kept.age(folder)
+    age(folder, -1)
     assert kept.bodies.size_bytes == 1000
     kept.retire_body(3)
     assert kept.bodies.size_bytes == 2000

@@ -36,7 +36,7 @@ class Filled(Life):
         self._held: list[Message] = []
         super().__init__(root, retains=False)
         assert self.failure is None
-        self.close()
+        self.store._opened.close()
 
     def _live(self) -> None:
         bodies, pages, both = self._counts

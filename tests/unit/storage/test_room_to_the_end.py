@@ -27,6 +27,7 @@ from artemis_py.storage.recovery.accept_journal import recover
 from artemis_py.storage.retention import retention
 from tests.kit.committer import SteppedCommitter
 from tests.kit.crash.prepared import QUEUE, QUEUE_ID, kept_ids, message
+from tests.kit.process import LONG
 from tests.kit.promises import Promises
 from tests.unit.storage.tight_system import TightSystem
 
@@ -152,10 +153,6 @@ class Life(Promises):
             or (path.is_relative_to(self.root / "kept") and path.suffix in {".log", ".body"})
         ] + [*journal.files.spares._ready, *(segment.name for segment in journal.files.retirement._waiting)]
 
-    def close(self) -> None:
-        """The process ends."""
-        self.store._opened.close()
-
 
 class Start:
     """A start on what is there, and its end."""
@@ -189,16 +186,29 @@ def live(
         return Life(root, **named), system
 
 
-def _judge_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int, step: int, greed: int, **named: Any
+@pytest.mark.parametrize(
+    "inline",
+    [
+        pytest.param(False, marks=pytest.mark.thirds),
+        pytest.param(True, marks=pytest.mark.thirds),
+        pytest.param(None, marks=LONG, id="every call"),
+    ],
+)
+@pytest.mark.parametrize("greed", [0, 3, FOR_EVER])
+@pytest.mark.parametrize("retains", [True, False], ids=["retention", "plain"])
+def test_it_ends_only_when_there_is_nothing_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retains: bool, greed: int, inline: bool | None, rng: random.Random
 ) -> None:
-    life, system = live(tmp_path, monkeypatch, -1, 0, **named)
+    """Somebody else fills the disk at one of so many calls; in the long run at each."""
+    step = 1 if inline is None else STRIDE
+    kind = {"retains": retains, "inline": bool(greed) if inline is None else inline}
+    life, system = live(tmp_path, monkeypatch, -1, 0, **kind)
     assert life.failure is None
     assert not system.refusals
-    life.close()
+    life.store._opened.close()
     ended = gave = 0
-    for full_at in range(start, system.calls + 1, step):
-        life, full = live(tmp_path, monkeypatch, full_at, greed, **named)
+    for full_at in range(rng.randrange(1, step + 1), system.calls + 1, step):
+        life, full = live(tmp_path, monkeypatch, full_at, greed, **kind)
         what = f"full at {full_at}: {full.refusals[-1:]}, {life.failure}"
         if not life.has_started:
             continue
@@ -207,36 +217,8 @@ def _judge_each(
             assert "No space left on device" in str(life.failure), what
             assert not life.left, f"{what}: {life.left}"
         gave += bool(full.refusals)
-        life.close()
+        life.store._opened.close()
         with closing(FileDisk(life.root / "journal")) as disk:
             life.hold(set(kept_ids(recover(disk))), what)
     assert gave
     assert ended or greed != FOR_EVER
-
-
-GREEDS = pytest.mark.parametrize("greed", [0, 3, FOR_EVER])
-RETAINS = pytest.mark.parametrize("retains", [True, False], ids=["retention", "plain"])
-
-
-@pytest.mark.thirds
-@pytest.mark.parametrize("inline", [False, True])
-@GREEDS
-@RETAINS
-def test_it_ends_only_when_there_is_nothing_left(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    retains: bool,
-    greed: int,
-    inline: bool,
-    rng: random.Random,
-) -> None:
-    _judge_each(tmp_path, monkeypatch, rng.randrange(1, STRIDE + 1), STRIDE, greed, retains=retains, inline=inline)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
-@GREEDS
-@RETAINS
-def test_at_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retains: bool, greed: int) -> None:
-    _judge_each(tmp_path, monkeypatch, 1, 1, greed, retains=retains, inline=bool(greed))

@@ -21,18 +21,11 @@ from artemis_py.storage.format.scan import Damage, whole_records
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_fields, index_name, index_of
 from artemis_py.storage.journal.index_files import delete_orphans, delete_segment, index_beside, write_index
 from artemis_py.storage.journal.settings import JournalSettings
-from tests.kit.crash import prepared
+from tests.kit.journal_story import START_MS, message
 from tests.kit.journal_with_cursors import JournalWithCursors
 
 COMPACTED = JournalSettings(file_bytes=4096, compact_files_min=3, compact_percentage=60)
 LARGE = replace(COMPACTED, file_bytes=65536)
-
-
-def send(rig: JournalWithCursors, address: str, body: bytes = b"") -> int:
-    """One message."""
-    rig.number += 1
-    rig.journal.records.published(prepared.message(rig.number, body, address), [1], 0)
-    return rig.number
 
 
 def bytes_of(rig: JournalWithCursors, number: int) -> bytes:
@@ -44,20 +37,20 @@ def test_what_an_index_says(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     journal = rig.journal
     journal.records.queue_changed({"id": 1, "name": "q", "address": "a"})
-    send(rig, "b")
-    send(rig, "a")
+    rig.publish(address="b")
+    rig.publish()
     rig.turn(2000)
     journal.records.begin_group()
-    send(rig, "a")
+    rig.publish()
     journal.records.queue_deleted(1)
     journal.records.end_group()
-    journal.records.published_run([prepared.message(8, address="run"), prepared.message(9, address="run")], 1, 0)
+    journal.records.published_run([message(8, address="run"), message(9, address="run")], 1, 0)
     rig.turn(1000)
     fields = index_of(bytes_of(rig, 1)).fields()
     end = len(bytes_of(rig, 1).rstrip(b"\0"))
     assert fields == {
         "format": 1, "segment": 1, "first_lsn": 1, "last_lsn": 10, "first_ms": 1000, "last_ms": 2000,
-        "oldest_ms": 1001, "newest_ms": 1009, "bytes": fields["bytes"], "records": 10, "messages": 5,
+        "oldest_ms": START_MS + 1, "newest_ms": START_MS + 9, "bytes": fields["bytes"], "records": 10, "messages": 5,
         "addresses": ["a", "b", "run"],
         "queues": [
             {"lsn": 1, "id": 1, "name": "q", "address": "a"},
@@ -87,7 +80,7 @@ def test_a_record_that_another_replaced_before_it_was_written_does_not_count(tmp
 
 def test_nothing_is_told_before_it_is_durable(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
-    send(rig, "a")
+    rig.publish()
     index = rig.journal.segments[0].index
     assert index is not None
     assert (index.messages, index.addresses, index.size_bytes) == (0, [], FILE_HEADER_BYTES)
@@ -100,7 +93,7 @@ def test_blocks_begin_with_a_batch_and_cover_the_file(tmp_path: Path, monkeypatc
     monkeypatch.setattr(segment_index, "BLOCK_BYTES", 1000)
     rig = JournalWithCursors(tmp_path, settings=LARGE)
     for now_ms in range(40):
-        send(rig, "a", bytes(100))
+        rig.publish(bytes(100))
         rig.turn(10 + now_ms)
     data = bytes_of(rig, 1)
     index = index_of(data)
@@ -123,13 +116,13 @@ def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(segment_index, "ADDRESSES_MAX", 3)
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     for address in "abc":
-        send(rig, address)
+        rig.publish(address=address)
         rig.turn(1)
     assert index_of(bytes_of(rig, 1)).addresses == ["a", "b", "c"]
-    send(rig, "d")
+    rig.publish(address="d")
     rig.turn(1)
     assert index_of(bytes_of(rig, 1)).addresses is None
-    send(rig, "a")
+    rig.publish()
     rig.turn(1)
     assert rig.journal.segments[0].index is not None
     assert rig.journal.segments[0].index.fields()["addresses"] is None
@@ -138,7 +131,7 @@ def test_with_too_many_addresses_none_is_named(tmp_path: Path, monkeypatch: pyte
 def test_an_index_goes_with_its_segment_and_a_lost_one_is_made_again(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     for now_ms in range(60):
-        send(rig, "a", bytes(200))
+        rig.publish(bytes(200))
         rig.turn(now_ms)
     names = set(rig.disk.names())
     for segment in rig.closed:
@@ -171,12 +164,12 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
     rig.journal.finish()
     assert rig.closed == []
-    send(rig, "a")
+    rig.publish()
     rig.turn(1)
     rig.journal.finish()
     assert [segment.number for segment in rig.closed] == [1]
     rig.start()
-    send(rig, "b")
+    rig.publish(address="b")
     rig.turn(2)
     rig.journal.finish()
     assert [segment.number for segment in rig.closed] == [1, 2]
@@ -186,7 +179,7 @@ def test_a_journal_that_ends_closes_its_segment(tmp_path: Path) -> None:
 @pytest.mark.interpreted
 def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rig = JournalWithCursors(tmp_path, settings=COMPACTED)
-    send(rig, "a")
+    rig.publish()
     rig.turn(1)
     index = rig.journal.segments[0].index
     assert index is not None
@@ -197,10 +190,10 @@ def test_a_disk_that_refuses_an_index_is_no_failure(tmp_path: Path, monkeypatch:
 def test_damage_is_passed_over(tmp_path: Path) -> None:
     rig = JournalWithCursors(tmp_path, settings=LARGE)
     for now_ms in range(3):
-        send(rig, "abc"[now_ms])
+        rig.publish(address="abc"[now_ms])
         rig.turn(now_ms)
     data = bytearray(bytes_of(rig, 1))
-    place = data.index(b"destination:b")
+    place = data.index(b"destination:/queue/b")
     data[place] ^= 1
     damages: list[Damage] = []
     index = index_of(bytes(data), "x", damages)
