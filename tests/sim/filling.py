@@ -13,7 +13,7 @@ from artemis_py.storage.format.log_events import Published, Recalled
 from artemis_py.storage.format.reader import events_of
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.projection import Projection
-from tests.kit.crash.retained import Archive
+from tests.kit.crash.retained import Archive, Telling
 from tests.kit.crash.traffic import Fact, Trader
 from tests.kit.crash.world import DUPLICATE_IDS_KEPT, CrashWorld
 from tests.kit.in_process import Client, configuration
@@ -68,7 +68,7 @@ class FillWorld(CrashWorld):
                 queue = life.broker.queues[name]
                 client.frame("SUBSCRIBE", f"id:{name}", f"destination:{queue.address.name}::{name}", "ack:auto")
         life.drain()
-        self.archive.read(self.disk)
+        Telling().read(self.archive.files(self.disk))
         filling = [queue.name for queue in life.broker.queues.values() if queue.filling is not None]
         if filling:
             raise Lost(f"{filling} are still being filled")

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from artemis_py.paged_messages import Page, PageShare
-from artemis_py.storage.format.names import segment_name, segment_number
+from artemis_py.storage.format.names import segment_name
 from artemis_py.storage.format.records import FILE_HEADER_BYTES, CodecError
 from artemis_py.storage.format.segment_index import decode_index, encode_index, index_of
 from artemis_py.storage.journal.bindings_copy import NAME as COPY
@@ -274,10 +274,10 @@ def test_no_byte_of_the_journal_costs_a_page(rng: random.Random) -> None:
         commit(journal, committer)
     journal.finish()
     committer.stop()
-    for name in [name for name in whole.names() if segment_number(name) is not None]:
-        for offset in range(rng.randrange(3), len(whole.read(name)), 3):
-            disk = SimDisk(random.Random(1))
-            disk.files = {other: File(bytearray(whole.read(other))) for other in whole.names()}
+    made = Made({name: whole.read(name) for name in whole.names()})
+    for name in made.segments:
+        for offset in range(rng.randrange(3), len(made.files[name]), 3):
+            disk = made.disk()
             flip(disk, name, offset)
             pages = recover(disk).index.pages
             left = {page.number: pages.left(page) for page in pages.pages()}

@@ -14,6 +14,7 @@ from artemis_py.storage.journal.extent import NAMES
 from artemis_py.storage.journal.settings import JournalSettings
 from artemis_py.storage.recovery.accept_journal import recover
 from tests.kit.crash.check import nothing_half_done, survivors_match
+from tests.kit.crash.damaged import Made
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.paging import paged_items
@@ -31,9 +32,9 @@ from tests.kit.crash.prepared import (
     records,
 )
 from tests.kit.crash.projection import Projection
-from tests.kit.crash.retained import Archive
+from tests.kit.crash.retained import Archive, Telling
 from tests.kit.crash.world import CONFIGURATION, DUPLICATE_IDS_KEPT, PAGING, CrashWorld
-from tests.kit.disk import File, PowerCut, SimDisk
+from tests.kit.disk import PowerCut, SimDisk
 from tests.kit.in_process import Client
 
 SETTINGS = JournalSettings(file_bytes=65536, compact_files_min=0, duplicate_ids_kept=DUPLICATE_IDS_KEPT)
@@ -158,7 +159,7 @@ def test_no_message_is_in_the_log_and_not_in_its_page() -> None:
             there = {survivor.message.id for survivor in kept.messages[queue_id]}
             for stream in kept.streams:
                 there |= {one.identity[0] for one in paged_items(stream, disk)[queue_id]}
-            assert set(Archive().read(disk).live[queue_id]) == there
+            assert set(Telling().read(Archive().files(disk)).live[queue_id]) == there
             lost.add(8 - len(there))
     assert lost == {0, 3}
 
@@ -285,10 +286,8 @@ def test_rewritten_duplicate_ids_are_whole_or_absent() -> None:
         batch = disk.read(name)
         rewritten += b"two" in batch
         for record in records(disk, name):
-            torn = SimDisk(random.Random(1))
-            files = {**before, name: batch[: record.end] + bytes(len(batch) - record.end)}
-            torn.files = {file_name: File(bytearray(data)) for file_name, data in files.items()}
-            assert recover(torn).index.duplicate_ids == {"q": ["one", "two"]}
+            torn = Made({**before, name: batch[: record.end] + bytes(len(batch) - record.end)})
+            assert recover(torn.disk()).index.duplicate_ids == {"q": ["one", "two"]}
     assert rewritten
 
 

@@ -18,7 +18,7 @@ import artemis_py
 from artemis_py.core.operations.scan import MessageFilter
 from tests.kit.crash.failing_steps import World
 from tests.kit.crash.incarnation import Incarnation
-from tests.kit.crash.retained import Archive, Untrue
+from tests.kit.crash.retained import Archive, Telling, Untrue
 from tests.kit.frames import ServerFrame
 
 pytestmark = pytest.mark.interpreted
@@ -43,13 +43,13 @@ def _fill(world: World, queue: str, count: int = 3, *headers: str) -> None:
 
 def _hold(world: World, queue: str, count: int = 3, *headers: str, ack: str = "client-individual") -> list[ServerFrame]:
     _fill(world, queue, count, *headers)
-    return world.subscribe("consumer", queue, ack)
+    return world.read("consumer", queue, ack)
 
 
 def _refused_once(world: World) -> list[ServerFrame]:
     """The next failure is the last."""
     for frame in _hold(world, "q", 2):
-        world.settle("consumer", "NACK", frame)
+        world.settle("consumer", frame, "NACK")
     world.advance(70)
     return world.messages("consumer")
 
@@ -57,19 +57,14 @@ def _refused_once(world: World) -> list[ServerFrame]:
 def _ack(world: World, frames: list[ServerFrame], *, cumulative: bool = False) -> None:
     world.settled |= {frame.body.decode() for frame in frames}
     for frame in frames[-1:] if cumulative else frames:
-        world.settle("consumer", "ACK", frame)
-
-
-def _lose(world: World, _: Any) -> None:
-    world.clients["consumer"].drop()
-    world.life.drain()
+        world.settle("consumer", frame)
 
 
 def _in_transaction(world: World, to: str = "other") -> list[ServerFrame]:
     frames = _hold(world, "q")
     world.write("consumer", "BEGIN", "transaction:t")
     for frame in frames[:2]:
-        world.settle("consumer", "ACK", frame, "transaction:t")
+        world.settle("consumer", frame, "ACK", "transaction:t")
     world.write("consumer", "SEND", f"destination:{to}", "persistent:true", "transaction:t", body="in t")
     return frames
 
@@ -117,12 +112,12 @@ def _after_barrier(world: World, given: Any) -> None:
     if isinstance(given, list):
         _ack(world, given)
     else:
-        world.subscribe("consumer", "barriers")
+        world.read("consumer", "barriers")
 
 
 def _dead(world: World) -> None:
     for frame in _refused_once(world):
-        world.settle("consumer", "NACK", frame)
+        world.settle("consumer", frame, "NACK")
     world.advance(10)
     assert world.life.broker.queues["dead"].message_count == 2
 
@@ -143,14 +138,14 @@ def _change(world: World, verb: str, *arguments: Any, of: str = "q", which: Mess
 
 
 OPERATIONS: dict[str, Operation] = {
-    "nack": (lambda world: _hold(world, "q"), lambda world, frames: world.settle("consumer", "NACK", frames[1])),
-    "last nack": (_refused_once, lambda world, frames: world.settle("consumer", "NACK", frames[0])),
+    "nack": (lambda world: _hold(world, "q"), lambda world, frames: world.settle("consumer", frames[1], "NACK")),
+    "last nack": (_refused_once, lambda world, frames: world.settle("consumer", frames[0], "NACK")),
     "nack in a group": (
         lambda world: _hold(world, "groups", 3, "group:g"),
-        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
+        lambda world, frames: world.settle("consumer", frames[0], "NACK"),
     ),
-    "connection lost": (lambda world: _hold(world, "q"), _lose),
-    "last connection lost": (_refused_once, _lose),
+    "connection lost": (lambda world: _hold(world, "q"), lambda world, _: world.lose("consumer")),
+    "last connection lost": (_refused_once, lambda world, _: world.lose("consumer")),
     "unsubscribe": (lambda world: _hold(world, "q"), lambda world, _: world.write("consumer", "UNSUBSCRIBE", "id:1")),
     "unsubscribe a ring": (
         lambda world: _hold(world, "ring", 2),
@@ -163,7 +158,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "commit": (_in_transaction, _commit),
     "abort": (_in_transaction, lambda world, _: world.write("consumer", "ABORT", "transaction:t")),
-    "transaction lost": (_in_transaction, _lose),
+    "transaction lost": (_in_transaction, lambda world, _: world.lose("consumer")),
     "lease ends": (lambda world: _hold(world, "leased"), lambda world, _: world.advance(500)),
     "second attempt": (_refused_once, lambda world, _: world.advance(100)),
     "schedule is due": (lambda world: _schedule(world, "q"), lambda world, _: world.advance(60)),
@@ -177,18 +172,18 @@ OPERATIONS: dict[str, Operation] = {
         lambda world, _: _replace(world, "values"),
     ),
     "schedule": (lambda world: _fill(world, "q"), lambda world, _: world.send("q", "AMQ_SCHEDULED_DELAY:1000")),
-    "subscribe": (lambda world: _fill(world, "q"), lambda world, _: world.subscribe("consumer", "q")),
+    "subscribe": (lambda world: _fill(world, "q"), lambda world, _: world.read("consumer", "q")),
     "subscribe at most once": (
         lambda world: _fill(world, "q"),
-        lambda world, _: world.settled.update(world.sent) or world.subscribe("consumer", "q", "auto"),
+        lambda world, _: world.settled.update(world.sent) or world.read("consumer", "q", "auto"),
     ),
     "subscribe with a selector": (
         lambda world: _fill(world, "q", 3, "key:a"),
-        lambda world, _: world.subscribe("consumer", "q", "client", "selector:key = 'a'"),
+        lambda world, _: world.read("consumer", "q", "client", "selector:key = 'a'"),
     ),
     "subscribe to groups": (
         lambda world: _fill(world, "groups", 3, "group:g"),
-        lambda world, _: world.subscribe("consumer", "groups"),
+        lambda world, _: world.read("consumer", "groups"),
     ),
     "purge": (lambda world: _fill(world, "q"), lambda world, _: _purge(world, "q")),
     "remove": (
@@ -209,7 +204,7 @@ OPERATIONS: dict[str, Operation] = {
     "commit into pages": (lambda world: _fill(world, "paged") or _in_transaction(world, "paged"), _commit),
     "last nack into pages": (
         lambda world: world.send("paged.late") and _hold(world, "doomed"),
-        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
+        lambda world, frames: world.settle("consumer", frames[0], "NACK"),
     ),
     "expiry into pages": (
         lambda world: world.send("paged.late")
@@ -220,18 +215,18 @@ OPERATIONS: dict[str, Operation] = {
         lambda world: _fill(world, "paged.values", 3, "key:a"),
         lambda world, _: _replace(world, "paged.values"),
     ),
-    "read ahead": (lambda world: _fill(world, "paged", 5), lambda world, _: world.subscribe("consumer", "paged")),
+    "read ahead": (lambda world: _fill(world, "paged", 5), lambda world, _: world.read("consumer", "paged")),
     "read values ahead": (
         lambda world: [world.send("paged.values", f"key:{key}") for key in ("a", "b")],
-        lambda world, _: world.subscribe("consumer", "paged.values"),
+        lambda world, _: world.read("consumer", "paged.values"),
     ),
     "read pages by choice": (
         lambda world: _fill(world, "paged", 5, "key:a"),
-        lambda world, _: world.subscribe("consumer", "paged", "client", "selector:key = 'a'"),
+        lambda world, _: world.read("consumer", "paged", "client", "selector:key = 'a'"),
     ),
     "read what is scheduled in pages": (
         lambda world: _schedule(world, "paged"),
-        lambda world, _: world.advance(60) or world.subscribe("consumer", "paged"),
+        lambda world, _: world.advance(60) or world.read("consumer", "paged"),
     ),
     "expiry in pages": (
         lambda world: _expire(world, "paged"),
@@ -240,9 +235,12 @@ OPERATIONS: dict[str, Operation] = {
     "ack of paged messages": (lambda world: _hold(world, "paged"), _ack),
     "nack of a paged message": (
         lambda world: _hold(world, "paged"),
-        lambda world, frames: world.settle("consumer", "NACK", frames[0]),
+        lambda world, frames: world.settle("consumer", frames[0], "NACK"),
     ),
-    "connection lost with paged messages": (lambda world: _hold(world, "paged"), _lose),
+    "connection lost with paged messages": (
+        lambda world: _hold(world, "paged"),
+        lambda world, _: world.lose("consumer"),
+    ),
     "purge of pages": (lambda world: _fill(world, "paged"), lambda world, _: _purge(world, "paged")),
     "move out of pages": (
         lambda world: _fill(world, "paged"),
@@ -441,12 +439,12 @@ def check(world: World) -> list[str]:
         written = Counter(item.identity[3].decode() for item in projection.items(queue.id))
         got: Counter[str] = Counter()
         full_name = f"{queue.address.name}\\c\\c{queue.name}"
-        frames = world.subscribe("reader", full_name, "client-individual")
+        frames = world.read("reader", full_name, "client-individual")
         while frames:
             for frame in frames:
                 got[frame.body.decode()] += 1
                 if frame.header("ack"):  # a barrier needs none
-                    world.settle("reader", "ACK", frame)
+                    world.settle("reader", frame)
             frames = world.messages("reader")
         world.life.drain()
         left = queue.message_count
@@ -467,7 +465,7 @@ def check(world: World) -> list[str]:
 def _told_wrongly(life: Incarnation) -> list[str]:
     """What a retained log says of queues that are all empty."""
     try:
-        telling = Archive().read(life.disk)
+        telling = Telling().read(Archive().files(life.disk))
     except Untrue as wrong:
         return [f"the log tells: {wrong}"]
     left = {life.broker.by_id[number].name: list(live) for number, live in telling.live.items() if live}

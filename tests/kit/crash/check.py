@@ -17,7 +17,7 @@ from artemis_py.storage.format.segment_index import INDEX_SUFFIX, decode_index, 
 from artemis_py.storage.recovery.accept_journal import Recovered
 from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.paging import paged_items
-from tests.kit.crash.projection import Identity, Projection, difference, view_of
+from tests.kit.crash.projection import Identity, Projection, difference, projection_of
 from tests.kit.crash.traffic import STANDARD, TYPED, Fact
 
 
@@ -159,7 +159,7 @@ def survivors_match(life: Incarnation, recovered: Recovered, duplicate_ids_kept:
     recovered_state = recovered.index.recovered_state()
     try:
         paged = [paged_items(stream, life.disk) for stream in recovered_state.streams]
-        found = view_of(recovered_state, duplicate_ids_kept, life.disk, recovered.index.cursors, paged)
+        found = projection_of(recovered_state, duplicate_ids_kept, life.disk, recovered.index.cursors, paged).view()
     except DiskError as error:
         raise Broken(f"a message lives whose body is gone: {error}") from error
     projection = life.projection(life.journal.durable_lsn)

@@ -12,6 +12,7 @@ from tests.kit.crash.projection import Projection
 from tests.kit.disk import SimDisk
 from tests.kit.frames import ServerFrame
 from tests.kit.in_process import START_MS, Client, configuration
+from tests.kit.named_clients import NamedClients
 
 CORE = """
 <message-expiry-scan-period>100</message-expiry-scan-period>
@@ -60,25 +61,25 @@ FILE_BYTES = 1 << 16
 """The disk is in memory: each sync copies a whole file."""
 
 
-class World:
+class World(NamedClients):
     """A broker with its journal, whose log it perhaps ``retains``, a producer, and what is on its queues."""
 
     def __init__(self, config: BrokerConfig = CONFIGURATION, *, retains: bool = False) -> None:
         settings = JournalSettings(file_bytes=FILE_BYTES, retains=retains)
         self.life = Incarnation(config, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
+        super().__init__(self.life.broker, lambda _: self.life.client().greet(), self.life.drain)
         self.retains = retains
-        self.clients: dict[str, Client] = {}
         self.number = 0
         self.sent: list[str] = []
         self.settled: set[str] = set()
         """Bodies that may be gone: somebody has asked for it."""
 
-    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
-        client = self.clients.get(name)
-        if client is None or client.is_closed:
-            client = self.clients[name] = self.life.client().greet()
-        client.frame(command, *headers, body=body)
-        self.life.drain()
+    def client(self, name: str, *headers: str, version: str = "1.2") -> Client:
+        """The client of that name: another one if the broker has ended its connection."""
+        del headers, version
+        if name not in self.clients or self.clients[name].is_closed:
+            self.clients[name] = self.connect(name)
+        return self.clients[name]
 
     def send(self, queue: str, *headers: str) -> str:
         self.number += 1
@@ -90,15 +91,10 @@ class World:
             self.sent.append(body)
         return body
 
-    def subscribe(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
+    def read(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
+        """A client subscribes; returns the messages that come, if a step fails beside an ERROR."""
         self.write(name, "SUBSCRIBE", "id:1", f"destination:{queue}", f"ack:{ack}", "consumer-window-size:-1", *headers)
-        return self.messages(name)
-
-    def messages(self, name: str) -> list[ServerFrame]:
         return [frame for frame in self.clients[name].heard() if frame.command == "MESSAGE"]
-
-    def settle(self, name: str, command: str, frame: ServerFrame, *headers: str) -> None:
-        self.write(name, command, f"id:{frame.header('ack')}", *headers)
 
     def advance(self, duration_ms: int) -> None:
         self.life.advance(duration_ms)

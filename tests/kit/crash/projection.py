@@ -90,7 +90,20 @@ class Projection:
         return self._items.get(queue_id, [])
 
     def view(self) -> View:
-        """Plain values to compare with."""
+        """Plain values to compare with: what is on each queue that has any are ready messages as they are to be
+        compared, and scheduled ones. A view may have some in pages of several addresses, among which there is no order.
+        """
+        found = {number: items for number in self.queues if (items := self.items(number))}
+        ready = {
+            number: [(one.identity, one.attempts) for one in items if not one.due_ms] for number, items in found.items()
+        }
+        for number, in_order in ready.items():
+            if "underlying_address" in self.queues[number].get("attributes", {}):
+                in_order.sort()
+        late = {
+            number: {one.identity: (one.attempts, one.due_ms) for one in items if one.due_ms}
+            for number, items in found.items()
+        }
         return {
             "addresses": self._addresses,
             "queues": self.queues,
@@ -98,7 +111,8 @@ class Projection:
             "duplicate ids": {
                 name: ids[-self.duplicate_ids_kept :] for name, ids in self._duplicate_ids.items() if ids
             },
-            **_contents(self.queues, {number: self.items(number) for number in self.queues}),
+            "ready": {number: items for number, items in ready.items() if items},
+            "scheduled": {number: items for number, items in late.items() if items},
         }
 
     # ---- operations ------------------------------------------------------------------------------
@@ -182,51 +196,27 @@ class Projection:
         self._items[queue_id] = first + [item for item in items if item.identity[0] not in message_ids]
 
 
-def view_of(
-    recovered_state: RecoveredState,
+def projection_of(
+    recovered: RecoveredState,
     duplicate_ids_kept: int,
     disk: Disk,
     cursors: dict[str, dict[str, Any]],
     paged: Iterable[dict[int, list[Item]]] = (),
-) -> View:
-    """What recovery gives back, in the same plain values; ``paged`` is what it left in pages, for each address."""
-    found = {
-        queue_id: [Item(identity(one.message, disk), one.attempts, one.due_ms) for one in survivors]
-        for queue_id, survivors in recovered_state.messages.items()
-    }
+) -> Projection:
+    """What recovery gives back; ``paged`` is what it left in pages, for each address."""
+    found = Projection(duplicate_ids_kept)
+    found.queues = {fields["id"]: fields for fields in recovered.queues}
+    found._addresses = {fields["name"]: fields for fields in recovered.addresses}
+    found._duplicate_ids, found._cursors = recovered.duplicate_ids, cursors
+    for queue_id, survivors in recovered.messages.items():
+        found._items[queue_id] = [Item(identity(one.message, disk), one.attempts, one.due_ms) for one in survivors]
     for of_address in paged:
         for queue_id, items in of_address.items():
-            found.setdefault(queue_id, []).extend(items)
-    queues = {fields["id"]: fields for fields in recovered_state.queues}
-    return {
-        "addresses": {fields["name"]: fields for fields in recovered_state.addresses},
-        "queues": queues,
-        "cursors": cursors,
-        "duplicate ids": {
-            name: ids[-duplicate_ids_kept:] for name, ids in recovered_state.duplicate_ids.items() if ids
-        },
-        **_contents(queues, found),
-    }
-
-
-def _contents(queues: dict[int, dict[str, Any]], found: dict[int, list[Item]]) -> View:
-    """What is on each queue that has any: ready messages as they are to be compared, and scheduled ones. A view may
-    have some in pages of several addresses, among which there is no order.
-    """
-    ready = {
-        number: [(one.identity, one.attempts) for one in items if not one.due_ms] for number, items in found.items()
-    }
-    for number, items in ready.items():
-        if "underlying_address" in queues.get(number, {}).get("attributes", {}):
-            items.sort()
-    late = {
-        number: {one.identity: (one.attempts, one.due_ms) for one in items if one.due_ms}
-        for number, items in found.items()
-    }
-    return {
-        "ready": {number: items for number, items in ready.items() if items},
-        "scheduled": {number: items for number, items in late.items() if items},
-    }
+            found._items.setdefault(queue_id, []).extend(items)
+    strays = {number for number, items in found._items.items() if items} - found.queues.keys()
+    assert not strays, f"messages come back to queues {strays}, which do not"
+    assert not [fields for fields in cursors.values() if fields.get("deleted")], "deleted cursors come back"
+    return found
 
 
 def difference(expected: View, found: View) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from artemis_py.message import LargeBody
 from artemis_py.record_log import Depth
@@ -59,14 +60,16 @@ class Telling:
     _named: set[int] = field(default_factory=set)
     """Sessions and consumers that this file has told of."""
 
-    def file(self, name: str, data: bytes, *, is_last: bool) -> None:
-        """Read on in the next file."""
-        self._named = {0}
+    def read(self, files: dict[str, bytes]) -> Self:
+        """Read all files, from the first on. Raises Untrue."""
         damages: list[Damage] = []
-        for event in events_of(name, data, damages, is_last=is_last):
-            self._take(event)
-        if any(not damage.torn for damage in damages):
-            raise Untrue(f"{damages}")
+        for name in sorted(name for name, data in files.items() if any(data)):
+            self._named = {0}
+            for event in events_of(name, files[name], damages, is_last=name == max(files)):
+                self._take(event)
+            if any(not damage.torn for damage in damages):
+                raise Untrue(f"{damages}")
+        return self
 
     def _take(self, event: Event) -> None:
         match event:
@@ -194,12 +197,3 @@ class Archive:
         """All segments by their names."""
         there = {name: disk.read(name) for name in disk.names() if segment_number(name) is not None}
         return there | self.retired
-
-    def read(self, disk: SimDisk) -> Telling:
-        """All of it, from the beginning. Raises Untrue."""
-        files = self.files(disk)
-        telling = Telling()
-        for name in sorted(files):
-            if any(files[name]):
-                telling.file(name, files[name], is_last=name == max(files))
-        return telling

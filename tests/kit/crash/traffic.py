@@ -89,17 +89,15 @@ class Trader:
         self._put("CONNECT", "accept-version:1.2", "host:x", f"client-id:{name}")
         life.listeners.append(self.listen)
 
-    def _put(self, command: str, *headers: str, body: bytes = b"") -> None:
-        data = self._unsent + frame(command, *headers, body=body)
+    def _put(self, command: str, *headers: str, facts: list[Fact] | None = None, body: bytes = b"") -> None:
+        """Send a frame. With ``facts``, though they be none, it asks for a RECEIPT, which promises them."""
+        receipt = [] if facts is None else [self._receipt(facts)]
+        data = self._unsent + frame(command, *headers, *receipt, body=body)
         sent_bytes = len(data)
         if self._in_parts and len(body) > PART_BYTES_MIN and self._rng.random() < 0.5:
             sent_bytes = self._rng.randrange(len(data))
         self._unsent = data[sent_bytes:]
         self.client.send(data[:sent_bytes])
-
-    def _ask(self, command: str, *headers: str, facts: list[Fact], body: bytes = b"") -> None:
-        """Send a frame whose RECEIPT promises ``facts``."""
-        self._put(command, *headers, self._receipt(facts), body=body)
 
     def _receipt(self, facts: list[Fact]) -> str:
         """The header that asks for a RECEIPT; it promises ``facts``."""
@@ -202,7 +200,7 @@ class Trader:
             facts = [("seen", (TARGETS.get(destination, destination), repeated))]
         work = self._pick_work()
         if work is None:
-            self._ask("SEND", *headers, facts=facts, body=body)
+            self._put("SEND", *headers, facts=facts, body=body)
             return
         name, gathered = work
         gathered += facts
@@ -235,16 +233,16 @@ class Trader:
         if not self._work or (len(self._work) < 2 and rng.random() < 0.3):
             name = f"t{next(self._numbers)}"
             self._work[name] = []
-            self._ask("BEGIN", f"transaction:{name}", facts=[])
+            self._put("BEGIN", f"transaction:{name}", facts=[])
             return
         name, facts = rng.choice(list(self._work.items()))
         if len(facts) < 2 and rng.random() < 0.5:
             return
         del self._work[name]
         if rng.random() < 0.8:
-            self._ask("COMMIT", f"transaction:{name}", facts=facts)
+            self._put("COMMIT", f"transaction:{name}", facts=facts)
         else:
-            self._ask("ABORT", f"transaction:{name}", facts=[])
+            self._put("ABORT", f"transaction:{name}", facts=[])
 
     def _subscribe(self) -> None:
         rng = self._rng
@@ -267,7 +265,7 @@ class Trader:
             queue = rng.choice(_READ)
             headers.append(f"destination:/queue/{queue}")
             headers.append(f"max-backlog:{rng.choice((1, 5))}" if queue in LEASING else "no-local:false")
-        self._ask("SUBSCRIBE", *headers, facts=facts)
+        self._put("SUBSCRIBE", *headers, facts=facts)
         subscription = self.client.connection.session.subscriptions.by_key.get(key)
         if subscription is not None:
             read = subscription.queue
@@ -296,13 +294,13 @@ class Trader:
         work = self._pick_work()
         if individual and rng.random() < 0.3:
             in_work = [] if work is None else [f"transaction:{work[0]}"]
-            self._ask("NACK", f"id:{chosen.ack}", *in_work, facts=[])
+            self._put("NACK", f"id:{chosen.ack}", *in_work, facts=[])
             return
         facts: list[Fact] = [("settled", (reading.queue_id, one.message_id)) for one in settled if one.persistent]
         if reading.leases_of:  # the lease may have ended, or somebody else was faster
             facts = []
         if work is None:
-            self._ask("ACK", f"id:{chosen.ack}", facts=facts)
+            self._put("ACK", f"id:{chosen.ack}", facts=facts)
         else:
             work[1].extend(facts)
             self._put("ACK", f"id:{chosen.ack}", f"transaction:{work[0]}")
@@ -319,7 +317,7 @@ class Trader:
         headers += rng.choice(([], [], ["options:cancel"], ["options:expire"]))
         work = self._pick_work()
         headers += [] if work is None else [f"transaction:{work[0]}"]
-        self._ask("ACK", f"destination:/queue/{reading.leases_of}", *headers, facts=[])
+        self._put("ACK", f"destination:/queue/{reading.leases_of}", *headers, facts=[])
 
     def _unsubscribe(self) -> None:
         if not self._readings:
@@ -330,16 +328,16 @@ class Trader:
         client_id, _, name = queue_name.rpartition(".")
         if client_id == self.name and self._rng.random() < 0.6:
             headers = [f"id:{key}", f"durable-subscription-name:{name}"]
-            self._ask("UNSUBSCRIBE", *headers, facts=[("no queue", queue_name)])
+            self._put("UNSUBSCRIBE", *headers, facts=[("no queue", queue_name)])
         else:
-            self._ask("UNSUBSCRIBE", f"id:{key}", facts=[])
+            self._put("UNSUBSCRIBE", f"id:{key}", facts=[])
 
     def _drop(self) -> None:
         """Break the connection, or leave politely."""
         if self._rng.random() < 0.5:
             self.client.drop()
         else:
-            self._ask("DISCONNECT", facts=[])
+            self._put("DISCONNECT", facts=[])
             self.listen()
 
 

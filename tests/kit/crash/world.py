@@ -23,7 +23,7 @@ from tests.kit.crash.incarnation import Incarnation
 from tests.kit.crash.message_operations import handle
 from tests.kit.crash.opening import SimStore
 from tests.kit.crash.projection import Projection
-from tests.kit.crash.retained import Archive
+from tests.kit.crash.retained import Archive, Telling
 from tests.kit.crash.traffic import Fact, Trader
 from tests.kit.disk import Fault, PowerCut, SimDisk
 from tests.kit.in_process import START_MS, configuration
@@ -336,7 +336,7 @@ class CrashWorld:
 
     def _log_is_true(self, archive: Archive, found: Projection) -> None:
         """What the log of all lives adds up to is what recovery found."""
-        telling = archive.read(self.disk)
+        telling = Telling().read(archive.files(self.disk))
         self.report.depths = telling.depths
         for queue_id in found.queues:
             there = {item.identity[0] for item in found.items(queue_id)}

@@ -151,7 +151,7 @@ def test_a_message_with_an_id_that_a_queue_has_is_known(queue: str, monkeypatch:
     assert world.clients["producer"].is_closed
     world.write("again", *sending, body="once")
     assert [frame.command for frame in world.clients["again"].collect()] == ["RECEIPT"]
-    got = world.subscribe("reader", queue, "auto")
+    got = world.read("reader", queue, "auto")
     for _ in range(20):
         world.life.drain()
         got += world.messages("reader")

@@ -50,45 +50,42 @@ def system(monkeypatch: pytest.MonkeyPatch) -> FailingOs:
     return failing
 
 
-class Life(Promises):
+def lived(folder: Path) -> Promises:
     """A journal on real files, from its opening to the fault."""
+    life = Promises()
+    try:
+        with closing(FileDisk(folder)) as disk:
+            disk.draws = True
+            disk.reserve = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        try:
-            with closing(FileDisk(folder)) as disk:
-                self._live(disk, folder)
-        except DiskError as error:  # at the opening: then the broker does not start
-            self.failure = error
+            def closed(segment: Any) -> None:
+                write_index(disk, segment.index)
 
-    def _live(self, disk: FileDisk, folder: Path) -> None:
-        disk.draws = True
-        disk.reserve = SpaceReserve(folder, lambda: None, RESERVE_BYTES)
-        recovered = recover(disk)
-        journal = Journal(
-            disk,
-            SteppedCommitter(at_once=True),
-            JournalSettings(file_bytes=900, compact_files_min=0),
-            start=recovered.start,
-            care=SegmentCare(
-                retire=partial(delete_segment, disk), closed=lambda segment: write_index(disk, segment.index) and None
-            ),
-        )
-        journal.records.queue_changed(dict(QUEUE))
-        for number in range(1, MESSAGES + 1):
-            one = message(number)
-            steps = [(self.written, self.promised, partial(journal.records.published, one, [QUEUE_ID], 0))]
-            if number % 2 == 0:
-                steps.append((self.ended, self.settled, partial(journal.records.settled, QUEUE_ID, [one], ACKED)))
-            for begun, done, step in steps:
-                begun.add(number)
-                lsn = step()
-                journal.poll()
-                journal.seal()
-                journal.poll()
-                if lsn <= journal.durable_lsn and journal.failure is None:
-                    done.add(number)
-        self.failure = journal.failure
+            journal = Journal(
+                disk,
+                SteppedCommitter(at_once=True),
+                JournalSettings(file_bytes=900, compact_files_min=0),
+                start=recover(disk).start,
+                care=SegmentCare(retire=partial(delete_segment, disk), closed=closed),
+            )
+            journal.records.queue_changed(dict(QUEUE))
+            for number in range(1, MESSAGES + 1):
+                one = message(number)
+                steps = [(life.written, life.promised, partial(journal.records.published, one, [QUEUE_ID], 0))]
+                if number % 2 == 0:
+                    steps.append((life.ended, life.settled, partial(journal.records.settled, QUEUE_ID, [one], ACKED)))
+                for begun, done, step in steps:
+                    begun.add(number)
+                    lsn = step()
+                    journal.poll()
+                    journal.seal()
+                    journal.poll()
+                    if lsn <= journal.durable_lsn and journal.failure is None:
+                        done.add(number)
+            life.failure = journal.failure
+    except DiskError as error:  # at the opening: then the broker does not start
+        life.failure = error
+    return life
 
 
 @pytest.mark.interpreted
@@ -97,14 +94,14 @@ def test_each_call_fails_once(system: FailingOs, tmp_path: Path, code: int) -> N
     """What was promised is there, what was settled does not come again, and a want of room alone ends nothing that
     has a reserve to write to.
     """
-    Life(tmp_path / "whole")
+    lived(tmp_path / "whole")
     calls = system.count
     assert calls > 200
     ended = survived = 0
     for at in range(1, calls + 1):
         folder = tmp_path / str(at)
         system.at, system.code, system.count, system.failed = at, code, 0, ""
-        life = Life(folder)
+        life = lived(folder)
         system.at = -1
         kept = set(kept_ids(recover(FileDisk(folder))))
         where = f"{system.failed} at call {at}"
