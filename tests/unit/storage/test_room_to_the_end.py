@@ -141,18 +141,6 @@ class Life(Promises):
         turn(self.store, inline=self._inline)
         return lsn <= self.store.durability.durable_lsn
 
-    @property
-    def left(self) -> list[str]:
-        """What could still have been given up."""
-        files = [path for path in self.root.rglob("*") if path.is_file() and path.stat().st_size]
-        journal = self.store._files.journal
-        return [
-            path.name
-            for path in files
-            if path.name == RESERVE_NAME
-            or (path.is_relative_to(self.root / "kept") and path.suffix in {".log", ".body"})
-        ] + [*journal.files.spares._ready, *(segment.name for segment in journal.files.retirement._waiting)]
-
 
 class Start:
     """A start on what is there, and its end."""
@@ -179,10 +167,9 @@ def live(
     """A life on a disk that is full from the ``full_at``-th call on."""
     root = tmp_path / f"{full_at}-{greed}"
     root.mkdir()
-    system = TightSystem(root, CAPACITY_BYTES, full_at, greed)
+    system = TightSystem(root=root, capacity_bytes=CAPACITY_BYTES, full_at=full_at, greed=greed)
     with monkeypatch.context() as patch:
-        for module in (disk_module, permissions, retention, space):  # all that storage does with files goes there
-            patch.setattr(module, "os", system)
+        system.put_in_place(patch, disk_module, permissions, retention, space)  # all that storage does with files
         return Life(root, **named), system
 
 
@@ -215,7 +202,16 @@ def test_it_ends_only_when_there_is_nothing_left(
         if life.failure is not None:
             ended += 1
             assert "No space left on device" in str(life.failure), what
-            assert not life.left, f"{what}: {life.left}"
+            files, journal = life.root.rglob("*"), life.store._files.journal
+            left = [
+                path.name
+                for path in files
+                if path.is_file() and path.stat().st_size
+                if path.name == RESERVE_NAME
+                or (path.is_relative_to(life.root / "kept") and path.suffix in {".log", ".body"})
+            ]  # what could still have been given up, with files ahead and segments that go
+            left += [*journal.files.spares._ready, *(segment.name for segment in journal.files.retirement._waiting)]
+            assert not left, f"{what}: {left}"
         gave += bool(full.refusals)
         life.store._opened.close()
         with closing(FileDisk(life.root / "journal")) as disk:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tests.kit.failing_os import FailingOs
+
 NAME_BYTES = 1
 """What a name takes."""
 
 
-@dataclass
-class TightSystem:
+@dataclass(kw_only=True)
+class TightSystem(FailingOs):
     """Every file below ``root`` takes its length. At the ``full_at``-th call for which there has to be room somebody
     else takes all that is left, and then what is freed, ``greed`` times.
     """
 
+    names: Collection[str] = ()
     root: Path
     capacity_bytes: int
     full_at: int
@@ -33,9 +37,6 @@ class TightSystem:
         """What there is room for."""
         used = sum((path.lstat().st_size if path.is_file() else 0) + NAME_BYTES for path in self.root.rglob("*"))
         return self.capacity_bytes - self._others_bytes - used
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(os, name)
 
     def _needs(self, verb: str, what: object, size_bytes: int) -> int:
         """How much of it there is room for."""
