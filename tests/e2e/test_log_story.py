@@ -141,11 +141,9 @@ class Biographies:
 
 def adds_up(folder: Path) -> Telling:
     """The log does not contradict itself, nor what the broker counted; each file tells of all whom it names."""
-    telling = Telling()
-    files = log_files([folder / "kept", folder / "journal"])
-    for file in files:
-        telling.file(file.path.name, file.path.read_bytes(), is_last=file is files[-1])
-    return telling
+    files = {file.path.name: file.path.read_bytes() for file in log_files([folder / "kept", folder / "journal"])}
+    assert all(any(data) for data in [*files.values()][:-1]), "only the last file may have nothing in it"
+    return Telling().read(files)
 
 
 def fills_segments(broker: BrokerProcess, rounds: int) -> None:
