@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artemis_py.core.queue import delivery
-from artemis_py.core.queue import depaging as page_reading
-from artemis_py.core.queue import depaging as queue_pages
+from artemis_py.core.queue import delivery, depaging
 from artemis_py.storage import pages as page_files
 
 
@@ -14,7 +12,6 @@ from artemis_py.storage import pages as page_files
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large in earnest is small here, so that few messages in pages reach every limit."""
     monkeypatch.setattr(page_files, "CHUNK_BYTES", 250)
-    monkeypatch.setattr(page_reading, "READS_PER_TURN", 4)
-    monkeypatch.setattr(queue_pages, "READS_PER_TURN", 4)
-    monkeypatch.setattr(page_reading, "READY_MIN", 6)
+    monkeypatch.setattr(depaging, "READS_PER_TURN", 4)
+    monkeypatch.setattr(depaging, "READY_MIN", 6)
     monkeypatch.setattr(delivery, "READY_MIN", 6)

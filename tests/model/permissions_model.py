@@ -41,7 +41,12 @@ class Table:
         permission, address, queue = need
         is_full, permission = permission.endswith(IN_FULL), permission.removesuffix(IN_FULL)
         held = roles | {inside for outside, inside in self.mappings if outside in roles}
-        rule = self._deciding(address, queue)
+        rule = None if queue is None else self._written(f"{address}::{queue}")
+        for one in self.rules if rule is None else ():
+            if covers(one.match.split("."), address.split(".")) and (
+                rule is None or one.match == rule.match or is_narrower(one.match, rule.match)
+            ):
+                rule = one
         if rule is not None and held & rule.roles.get(permission, frozenset()):
             return True
         if queue is None or is_full or permission not in ("consume", "browse"):
@@ -53,19 +58,6 @@ class Table:
         """The last rule with just this match, which must have no wildcards."""
         same = [rule for rule in self.rules if rule.match == match and not set("*#") & set(match)]
         return same[-1] if same else None
-
-    def _deciding(self, address: str, queue: str | None) -> Rule | None:
-        if queue is not None:
-            full = self._written(f"{address}::{queue}")
-            if full is not None:
-                return full
-        best: Rule | None = None
-        for rule in self.rules:
-            if covers(rule.match.split("."), address.split(".")) and (
-                best is None or rule.match == best.match or is_narrower(rule.match, best.match)
-            ):
-                best = rule
-        return best
 
 
 def covers(match: Sequence[str], address: Sequence[str]) -> bool:

@@ -245,23 +245,6 @@ class AddressPlan:
     full_policy: str = "BLOCK"
     scan_period: int = -1
 
-    def settings(self) -> dict[str, Any]:
-        """The address-setting that says the same."""
-        values: dict[str, Any] = {
-            "redelivery_delay": self.redelivery_delay,
-            "redelivery_delay_multiplier": self.multiplier,
-            "max_redelivery_delay": self.redelivery_delay_max,
-            "max_delivery_attempts": self.attempts_max,
-            "max_size_messages": self.messages_max,
-            "address_full_policy": self.full_policy,
-            "auto_create_queues": False,
-        }
-        if self.dead_letter:
-            values["dead_letter_address"] = DEAD
-        if self.expiry:
-            values["expiry_address"] = EXPIRED
-        return values
-
 
 @dataclass(frozen=True, slots=True)
 class PagePlan:
@@ -273,19 +256,6 @@ class PagePlan:
     ready_messages_max: int = -1
     limit_messages: int = -1
     limit_policy: str = "DROP"
-
-    def settings(self) -> dict[str, Any]:
-        """The address-setting that says the same."""
-        values: dict[str, Any] = {
-            "address_full_policy": "PAGE",
-            "max_size_messages": self.messages_max,
-            "page_size_bytes": self.page_bytes,
-            "max_read_page_messages": self.read_messages_max,
-            "prefetch_page_messages": self.ready_messages_max,
-        }
-        if self.limit_messages >= 0:
-            values |= {"page_limit_messages": self.limit_messages, "page_full_policy": self.limit_policy}
-        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +276,30 @@ class Plan:
 
     def config(self) -> BrokerConfig:
         """The broker's configuration: the address under test, and those of views, have the same settings."""
-        values = self.address.settings() | ({} if self.pages is None else self.pages.settings())
+        address, pages = self.address, self.pages
+        values: dict[str, Any] = {
+            "redelivery_delay": address.redelivery_delay,
+            "redelivery_delay_multiplier": address.multiplier,
+            "max_redelivery_delay": address.redelivery_delay_max,
+            "max_delivery_attempts": address.attempts_max,
+            "max_size_messages": address.messages_max,
+            "address_full_policy": address.full_policy,
+            "auto_create_queues": False,
+        }
+        if address.dead_letter:
+            values["dead_letter_address"] = DEAD
+        if address.expiry:
+            values["expiry_address"] = EXPIRED
+        if pages is not None:
+            values |= {
+                "address_full_policy": "PAGE",
+                "max_size_messages": pages.messages_max,
+                "page_size_bytes": pages.page_bytes,
+                "max_read_page_messages": pages.read_messages_max,
+                "prefetch_page_messages": pages.ready_messages_max,
+            }
+            if pages.limit_messages >= 0:
+                values |= {"page_limit_messages": pages.limit_messages, "page_full_policy": pages.limit_policy}
         queues = [plan.config(f"q{number}") for number, plan in enumerate(self.queues)]
         own = tuple(queue for queue in queues if queue.address == ADDRESS)
         views = tuple(

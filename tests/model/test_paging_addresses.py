@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
-from artemis_py.config.settings import BrokerConfig, SettingsEntry, SettingsRepository
 from artemis_py.core.addresses.batch import Batch
-from artemis_py.core.broker import Broker
 from artemis_py.core.order.entry import PURGED
 from artemis_py.core.queue.queue import Queue
 from artemis_py.message import Head, LargeBody, Message, encode_headers
-from artemis_py.record_log import RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
 from tests.kit.committer import SteppedCommitter
-from tests.kit.core import NOW_MS, PLENTY, consumer_on, head_of, ids, send, write
+from tests.kit.core import NOW_MS, PLENTY, broker_of, consumer_on, head_of, ids, send, write
 from tests.kit.disk import SimDisk
 
 pytestmark = pytest.mark.model
@@ -36,9 +32,7 @@ class PagingBroker:
         self.said: list[str] = []
         files = PageFiles(SimDisk(Random(0)), self.reader, self.said.append)
         self.log = SpillLog(self.writer, files)
-        entries = [SettingsEntry(match=match, values=values) for match, values in settings.items()]
-        whole = replace(BrokerConfig(), address_settings=SettingsRepository(entries), **config)
-        self.broker = Broker(whole, self.log, self.now_ms, RecoveredState(), files)
+        self.broker = broker_of(settings=settings, log=self.log, pages=files, **config)
         self.got: list[int] = []
 
     def queue(self, name: str, address: str, *, durable: bool = True) -> Queue:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from artemis_py.core.queue import delivery
-from artemis_py.core.queue import depaging as page_reading
-from artemis_py.core.queue import depaging as pages
+from artemis_py.storage import pages as page_files
 from tests.model.letters import Spec
 from tests.model.paging_world import PagingWorld
 from tests.model.plans import PagePlan, Plan
@@ -14,20 +14,17 @@ from tests.model.plans import PagePlan, Plan
 pytestmark = [pytest.mark.model, pytest.mark.interpreted]
 
 RED, BLUE = Spec("red", persistent=True), Spec("blue", persistent=True)
+PAGES = PagePlan(messages_max=0, page_bytes=100_000)
+"""All goes to one page."""
 
 
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> PagingWorld:
-    """All goes to one page, which is read at once; a turn may look at four of its messages, and want six."""
-    monkeypatch.setattr(page_reading, "READS_PER_TURN", 4)
-    monkeypatch.setattr(pages, "READS_PER_TURN", 4)
-    monkeypatch.setattr(page_reading, "READY_MIN", 6)
-    monkeypatch.setattr(delivery, "READY_MIN", 6)
-    return PagingWorld(Plan(pages=PagePlan(messages_max=0, page_bytes=100_000)))
-
-
-def test_a_consumer_gets_what_stands_behind_more_scheduled_messages_than_a_turn_looks_at(world: PagingWorld) -> None:
+@pytest.mark.usefixtures("small_steps")
+def test_a_consumer_gets_what_stands_behind_more_scheduled_messages_than_a_turn_looks_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The turn that came to them found its consumer parked, and nobody woke it: nothing else was to arrive."""
+    monkeypatch.setattr(page_files, "CHUNK_BYTES", 1 << 20)  # the page is read at once
+    world = PagingWorld(Plan(pages=PAGES))
     world.publish(*[RED] * 6, delay_ms=100_000)
     world.publish(*[BLUE] * 2)
     for _ in range(5):
@@ -38,8 +35,13 @@ def test_a_consumer_gets_what_stands_behind_more_scheduled_messages_than_a_turn_
     assert len(seat.reader.sent) == 2
 
 
-def test_more_that_came_back_than_a_queue_reads_ahead_still_waits_for_what_was_not_read(world: PagingWorld) -> None:
+@pytest.mark.usefixtures("small_steps")
+def test_more_that_came_back_than_a_queue_reads_ahead_still_waits_for_what_was_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A bound on what is brought in before them once counted them, too: they overtook it."""
+    monkeypatch.setattr(page_files, "CHUNK_BYTES", 1 << 20)  # the page is read at once
+    world = PagingWorld(Plan(pages=PAGES))
     world.publish(*[BLUE] * 3 + [RED] * 8)
     chooser = world.subscribe(selector="color = 'red'")
     world.rest()
@@ -51,8 +53,7 @@ def test_more_that_came_back_than_a_queue_reads_ahead_still_waits_for_what_was_n
 
 def test_who_found_no_room_for_more_in_memory_goes_on_when_others_make_it() -> None:
     """Only the consumer whose messages went was woken. With its socket full, another one waited for ever."""
-    plan = PagePlan(messages_max=0, page_bytes=100_000, read_messages_max=2)
-    world = PagingWorld(Plan(pages=plan))
+    world = PagingWorld(Plan(pages=replace(PAGES, read_messages_max=2)))
     first = world.subscribe()
     world.publish(*[RED] * 4)
     world.rest()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.core import ids
 from tests.model.letters import Spec
 from tests.model.plans import (
     FLOW_CONTROL,
@@ -39,16 +40,6 @@ def world_of(*queues: QueuePlan, address: AddressPlan | None = None) -> Trade:
     return Trade(Plan(queues, address or AddressPlan()))
 
 
-def handed_out(world: Trade, index: int = 0) -> list[int]:
-    """What a consumer has, by message id."""
-    return [item.letter.id for item in world.seats[index].reader.held]
-
-
-def bodies_of(world: Trade, number: int = 0) -> list[int]:
-    """Ids of what is ready on a queue."""
-    return [entry.message.id for entry in world.pairs[number].queue.contents.order]
-
-
 # ---- alerts ------------------------------------------------------------------------------------------
 
 
@@ -61,7 +52,7 @@ def test_what_goes_as_it_comes_does_not_get_old(queue: QueuePlan) -> None:
     """Else the age of a message that a ring gave up, or a newer value replaced, is told for ever."""
     world = world_of(replace(queue, alerts=True))
     world.publish(A, A)
-    assert len(bodies_of(world)) == 1
+    assert world.pairs[0].queue.contents.order.count == 1
     world.subscribe(settles=True)
     world.turn()
     world.turn(1000)
@@ -94,7 +85,7 @@ def test_a_held_value_replaces_only_what_nobody_waits_for() -> None:
     world.subscribe()
     world.publish(A, replace(A, held_ms=500))
     world.turn()
-    assert len(handed_out(world)) == 1
+    assert len(world.seats[0].reader.held) == 1
 
 
 def test_what_is_scheduled_is_not_due_before_it_is_valid() -> None:
@@ -104,12 +95,12 @@ def test_what_is_scheduled_is_not_due_before_it_is_valid() -> None:
     world = world_of(QueuePlan(holds=True), QueuePlan())
     world.publish(Spec(persistent=True, held_ms=500), delay_ms=100)
     world.turn(100)
-    assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
+    assert [ids(world.pairs[0].queue.contents.order), ids(world.pairs[1].queue.contents.order)] == [[], [1]]
     world.restart(100)
     world.turn()
-    assert [bodies_of(world), bodies_of(world, 1)] == [[], [1]]
+    assert [ids(world.pairs[0].queue.contents.order), ids(world.pairs[1].queue.contents.order)] == [[], [1]]
     world.turn(301)
-    assert bodies_of(world) == [1]
+    assert ids(world.pairs[0].queue.contents.order) == [1]
 
 
 # ---- limits ------------------------------------------------------------------------------------------
@@ -148,7 +139,7 @@ def test_an_outdated_value_goes_when_it_returns_with_others() -> None:
     world.dispatch()
     world.advance(100)
     world.unsubscribe(seat)
-    assert sorted(bodies_of(world)) == [1, 3]
+    assert sorted(ids(world.pairs[0].queue.contents.order)) == [1, 3]
 
 
 def test_a_ring_gives_up_the_oldest_of_all_whose_leases_end_together() -> None:
@@ -158,12 +149,12 @@ def test_a_ring_gives_up_the_oldest_of_all_whose_leases_end_together() -> None:
     for _ in range(2):
         world.publish(DURABLE)
         world.turn()
-    assert handed_out(world, 0)
-    assert handed_out(world, 1)
+    assert world.seats[0].reader.held
+    assert world.seats[1].reader.held
     for seat in (first, second):
         world.set_room(seat, 0)
     world.advance(400)
-    assert bodies_of(world) == [2]
+    assert ids(world.pairs[0].queue.contents.order) == [2]
 
 
 # ---- time --------------------------------------------------------------------------------------------
@@ -176,9 +167,9 @@ def test_what_was_handed_over_and_came_back_expires_at_its_time() -> None:
     world.publish(Spec())
     assert seat.consumer.handed
     world.unsubscribe(seat)
-    assert bodies_of(world) == [1]
+    assert ids(world.pairs[0].queue.contents.order) == [1]
     world.turn(250)
-    assert bodies_of(world) == []
+    assert ids(world.pairs[0].queue.contents.order) == []
 
 
 def test_a_consumer_of_the_future_gets_what_is_committed_after_it_came() -> None:
@@ -190,8 +181,8 @@ def test_a_consumer_of_the_future_gets_what_is_committed_after_it_came() -> None
     world.subscribe()
     world.commit(connection=2)
     world.turn()
-    assert len(handed_out(world)) == 1
-    assert len(bodies_of(world)) == 1
+    assert len(world.seats[0].reader.held) == 1
+    assert world.pairs[0].queue.contents.order.count == 1
 
 
 # ---- restarts ----------------------------------------------------------------------------------------
@@ -206,9 +197,9 @@ def test_order_inside_a_group_survives_a_restart() -> None:
     world.settle(seat, 1, refuses=True)
     world.turn(200)
     world.unsubscribe(seat)
-    assert bodies_of(world) == [1, 2, 3]
+    assert ids(world.pairs[0].queue.contents.order) == [1, 2, 3]
     world.restart()
-    assert bodies_of(world) == [1, 2, 3]
+    assert ids(world.pairs[0].queue.contents.order) == [1, 2, 3]
 
 
 def test_a_queue_finds_what_came_together_in_its_order_after_a_restart() -> None:
@@ -216,7 +207,7 @@ def test_a_queue_finds_what_came_together_in_its_order_after_a_restart() -> None
     world = world_of(QueuePlan(red_only=True), QueuePlan())
     world.publish(replace(DURABLE, color="blue"), DURABLE, replace(DURABLE, color="blue"))
     world.restart()
-    assert bodies_of(world, 1) == [1, 2, 3]
+    assert ids(world.pairs[1].queue.contents.order) == [1, 2, 3]
 
 
 # ---- group-rebalance-pause-dispatch ------------------------------------------------------------------
@@ -231,14 +222,14 @@ def test_a_rebalance_that_pauses_closes_the_gate_again() -> None:
     world.publish(Spec(group="g"), Spec(group="h"))
     first = world.subscribe()
     world.turn(50)
-    assert len(handed_out(world)) == 2
+    assert len(world.seats[0].reader.held) == 2
     world.subscribe()
     world.publish(Spec(group="i"))
     world.settle(first, 1, cumulative=True)
     world.turn()
-    assert len(bodies_of(world)) == 1
+    assert world.pairs[0].queue.contents.order.count == 1
     world.turn(50)
-    assert bodies_of(world) == []
+    assert ids(world.pairs[0].queue.contents.order) == []
 
 
 # ---- what is due in one tick -------------------------------------------------------------------------
@@ -318,7 +309,7 @@ def test_a_subscription_that_is_changed_keeps_the_barrier_that_waits_to_be_writt
     world.turn()
     world.turn()
     assert world.pairs[0].model.happened >= {"barrier", "barrier to several"}
-    assert [len(handed_out(world, index)) for index in (0, 1)] in ([1, 0], [0, 1])
+    assert [len(world.seats[index].reader.held) for index in (0, 1)] in ([1, 0], [0, 1])
 
 
 def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
@@ -333,9 +324,9 @@ def test_a_barrier_that_nobody_was_sent_waits_again() -> None:
     assert "barrier came back" in world.pairs[0].model.happened
     world.subscribe(connection=3)
     world.turn()
-    assert not handed_out(world)
+    assert not world.seats[0].reader.held
     world.turn()
-    assert len(handed_out(world)) == 1
+    assert len(world.seats[0].reader.held) == 1
 
 
 def test_a_subscription_that_is_changed_is_asked_again_while_a_barrier_is_out() -> None:
@@ -447,7 +438,7 @@ def test_a_subscription_that_is_changed_and_changed_back_gets_what_waits_for_its
     for selector in ("AMQExpiration > 0", None):
         world.replace(reader, selector, no_local=False, backlog=1)
     world.turn()
-    assert len(handed_out(world)) == 1
+    assert len(world.seats[0].reader.held) == 1
 
 
 def test_what_is_held_back_expires_in_the_tick_in_which_a_lease_ends() -> None:
