@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from sys import maxsize
 from typing import TYPE_CHECKING
 
 from artemis_py.core.order.entry import Entry
 from artemis_py.core.queue.queue import Queue
-from tests.model.items_model import Counts
 from tests.model.plans import ADDRESS, DEAD, EXPIRED
-from tests.model.reader_model import Item, Letter
-from tests.model.rules_model import expires_ms
+from tests.model.queue_model import Counts
+from tests.model.reader_model import Letter
 
 if TYPE_CHECKING:
     from tests.model.side_by_side import Queued, SideBySide
@@ -28,16 +28,11 @@ def compare(world: SideBySide) -> None:
     }
     memory_bytes: dict[int, int] = {}
     for pair in world.pairs:
-        queue, model = pair.queue, pair.model
-        held, picked, scheduled = model.held_items(), model.picked_items(), model.aside()
-        letters = [item.letter for item in (*model.items, *held, *scheduled, *picked)]
-        _compare_contents(pair, held + picked, scheduled, letters)
-        _compare_counts(pair, len(model.items) + len(held) + len(scheduled), letters)
-        compare_sizes(queue, letters, [item.letter for item in held], [item.letter for item in scheduled])
+        letters = _compare_queue(pair)
         for letter in letters:
             memory_bytes[letter.id] = letter.memory_bytes
-            if letter.persistent and queue.durable:
-                durable.add((letter.id, queue.id))
+            if letter.persistent and pair.queue.durable:
+                durable.add((letter.id, pair.queue.id))
     account = world.broker.addresses[ADDRESS].account
     assert account.message_count == len(memory_bytes), "messages that the address answers for"
     assert account.size_bytes == sum(memory_bytes.values()), "bytes that the address answers for"
@@ -58,16 +53,11 @@ def behind_on(queue: Queue) -> list[Entry]:
     return found
 
 
-def active_ids(queue: Queue) -> set[int]:
-    """The ids of all messages that are active and ready, or would be ready if it were time."""
-    inactive = {entry.message.id for entry in behind_on(queue)}
-    held_back = {message_id for message_id in queue.contents.held_back if message_id not in inactive}
-    return {entry.message.id for entry in queue.contents.order} | held_back
-
-
-def _compare_contents(pair: Queued, away: list[Item], scheduled: list[Item], letters: list[Letter]) -> None:
-    """``away``: held or picked."""
+def _compare_queue(pair: Queued) -> list[Letter]:
+    """Compare what stands on one queue, and what it counts; returns the letters that are there."""
     queue, model = pair.queue, pair.model
+    held, picked, scheduled = model.held_items(), model.picked_items(), model.aside()
+    letters = [item.letter for item in (*model.items, *held, *scheduled, *picked)]
     contents = queue.contents
     standing = list(contents.order)
     if contents.pending is not None:
@@ -85,25 +75,23 @@ def _compare_contents(pair: Queued, away: list[Item], scheduled: list[Item], let
     places = {letter.id for letter in letters}
     assert len(places) == len(letters), f"a message stands in {queue.name} at two places"
     if contents.last_values is not None:
-        outdated = {item.letter.id for item in away if item.outdated}
+        outdated = {item.letter.id for item in held + picked if item.outdated}
         assert contents.last_values._outdated == outdated, "other messages must not come back"
         keys = {letter.key for letter in letters}
         assert keys >= contents.last_values._newest.keys(), "a value is remembered that is gone"
-
-
-def _compare_counts(pair: Queued, count: int, letters: list[Letter]) -> None:
-    queue, model = pair.queue, pair.model
-    counters = queue.contents.counters
+    counters = contents.counters
     found = Counts(counters.added, counters.acknowledged, counters.killed, counters.expired, counters.replaced)
     assert found == model.counts, f"{queue.name}: other messages came or went"
-    assert queue.message_count == count, "message count"
+    assert queue.message_count == len(letters) - len(picked), "message count"
     assert queue.flow.stopped == model.senders_wait, "senders wait, or not"
     if queue.flow.overflow.depth is not None:
         depth_bytes = sum(item.letter.size_bytes for item in model.standing())
-        assert queue.contents.size_bytes == depth_bytes, "bytes of the depth"
-    if queue.contents.ages is not None:
+        assert contents.size_bytes == depth_bytes, "bytes of the depth"
+    if contents.ages is not None:
         oldest_ms = min((letter.arrived_ms for letter in letters), default=None)
-        assert queue.contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
+        assert contents.ages.oldest_ms() == oldest_ms, "age of the oldest"
+    compare_sizes(queue, letters, [item.letter for item in held], [item.letter for item in scheduled])
+    return letters
 
 
 def _sizes(letters: list[Letter]) -> tuple[int, int, int, int]:
@@ -143,7 +131,7 @@ def _compare_times(world: SideBySide) -> None:
     ]
     bounded = [pair.model for pair in world.pairs if pair.model.plan.bounds_time]
     waiting = [(model, item) for model in bounded for item in model.items + model.held_back()]
-    due += [over_ms for model, item in waiting if (over_ms := expires_ms(model.plan, item.letter))]
+    due += [over_ms for model, item in waiting if (over_ms := model.expires_ms(item.letter)) < maxsize]
     next_due_ms = world.broker.next_due_ms()
     if due:
         assert next_due_ms is not None, "no timer although something falls due"

@@ -63,10 +63,3 @@ class StrictRecords(RecordWriter):
             assert (message.id, queue_id) in self.live, f"message {message.id} was settled in {queue_id} twice"
             self.live.remove((message.id, queue_id))
         return super().settled(queue_id, messages, reason, consumer)
-
-    def write_down(self) -> None:
-        """Make everything durable that was told so far."""
-        while self.journal.has_pending or not self.committer.idle:
-            self.journal.seal()
-            while self.committer.step():
-                self.journal.poll()

@@ -5,15 +5,15 @@ It does not say which message comes into memory when; it says what may be done w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from artemis_py.core.queue.queue import Queue
-from tests.model.plans import RING, AddressPlan, QueuePlan
+from tests.model.compare import behind_on
+from tests.model.plans import RING
 from tests.model.reader_model import Item, Letter, Reader
 from tests.model.readers_model import ReadersModel
-from tests.model.rules_model import is_over, valid_ms
 
-READY, HELD, PICKED, HANDED, DONE = "ready", "held", "picked", "handed", "done"
+READY, HELD, PICKED, DONE = "ready", "held", "picked", "done"
 """Ready is also what waits for its time. Held: by a consumer, or in its transaction; or a barrier that consumers have.
 Picked: for a consumer that settles on send. Done: the next thing observed has to be its end.
 """
@@ -32,29 +32,30 @@ class Slot(Item):
     floats: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class Book(ReadersModel):
     """What one queue must have."""
 
-    barrier_out: Slot | None
-
-    def __init__(self, plan: QueuePlan, address: AddressPlan, queue: Queue) -> None:
-        super().__init__(plan, address)
-        self.queue = queue
-        self.slots: dict[int, Slot] = {}
-        self.kills = False
-        """May messages be killed in this step? At its end all are gone that nobody has in hand."""
-        self._last_number = 0
-        self._newest: dict[str | None, int] = {}
-        self._floated: set[str | None] = set()
-
-    def standing(self) -> list[Item]:
-        return [slot for slot in self.slots.values() if slot.state not in {PICKED, HANDED}]
+    queue: Queue
+    _: KW_ONLY
+    barrier_out: Slot | None = None
+    slots: dict[int, Slot] = field(default_factory=dict)
+    kills: bool = False
+    """May messages be killed in this step? At its end all are gone that nobody has in hand."""
+    _newest: dict[str | None, int] = field(default_factory=dict)
+    _floated: set[str | None] = field(default_factory=set)
 
     def unheld(self) -> list[Item]:
         return [slot for slot in self.slots.values() if slot.state == READY]
 
     def aside(self) -> list[Item]:
         return [slot for letter_id, slot in self.slots.items() if letter_id in self.queue.contents.scheduled]
+
+    def siftable(self) -> list[Item]:
+        """What nobody has, and a filter finds: all that is in memory, and active."""
+        contents = self.queue.contents
+        here = {entry.message.id for entry in contents.order} | set(contents.scheduled)
+        return [self.slots[letter_id] for letter_id in here - {entry.message.id for entry in behind_on(self.queue)}]
 
     def add(self, letter: Letter, due_ms: int) -> None:
         """A message is about to arrive."""
@@ -70,9 +71,9 @@ class Book(ReadersModel):
 
     def available(self, slot: Slot, now_ms: int) -> bool:
         """May the message be delivered now?"""
-        if slot.state != READY or is_over(self.plan, slot.letter, now_ms) or slot.due_ms > now_ms:
+        if slot.state != READY or self.expires_ms(slot.letter) <= now_ms or slot.due_ms > now_ms:
             return False
-        if valid_ms(self.plan, slot.letter, now_ms):
+        if self.valid_ms(slot.letter, now_ms):
             return False
         return slot.letter.id not in self.queue.contents.scheduled
 
@@ -93,13 +94,15 @@ class Book(ReadersModel):
         return not self.plan.active_max or len(earlier) < self.plan.active_max
 
     def barrier_in_turn(self, now_ms: int) -> Slot | None:
+        """The barrier that is out, or that may go out now: everything is done that came before it."""
         slot = min(self.slots.values(), key=lambda slot: slot.number, default=None)
         if slot is None or not self.is_barrier(slot.letter) or slot is self.barrier_out:
             return self.barrier_out
         return slot if self.available(slot, now_ms) and not self.unconfirmed() else None
 
     def deliver_barrier(self, reader: Reader, letter_id: int, now_ms: int) -> None:
-        super().deliver_barrier(reader, letter_id, now_ms)
+        """Take note of a barrier that goes to a reader; it must be its turn."""
+        self.take_barrier(reader, letter_id, self.barrier_in_turn(now_ms))
         self.slots[letter_id].state = HELD
 
     def end_barrier(self) -> None:
@@ -113,7 +116,7 @@ class Book(ReadersModel):
         assert slot is not None, f"message {letter_id} was delivered and is not there"
         assert self.available(slot, now_ms), f"message {letter_id} was delivered while {slot.state}"
         assert self.may_be_active(slot), f"message {letter_id} was delivered before it was active"
-        assert not self.is_exhausted(slot), "delivered too often"
+        assert not self.exhausted_by(slot), "delivered too often"
         self.take(reader, slot)
         if not reader.reads:
             # of a view, what came back was fetched from a page before older ones, and stands where it was read
@@ -125,17 +128,6 @@ class Book(ReadersModel):
                     assert not overtaken, f"message {letter_id} overtook {other.letter.id}"
             slot.state = PICKED if reader.settles else HELD
 
-    def written(self, reader: Reader, now_ms: int) -> None:
-        for letter in reader.handed:
-            del self.slots[letter.id]
-        super().written(reader, now_ms)
-
-    def is_exhausted(self, slot: Slot) -> bool:
-        """Was it delivered, refused, or attempted as often as may be?"""
-        counts = slot.attempts, slot.deliveries, slot.cancels
-        limits = self.address.attempts_max, self.plan.deliveries_max, self.plan.cancels_max
-        return any(0 < limit <= count for count, limit in zip(counts, limits, strict=True))
-
     def ended(self, letter_id: int, reason: str, now_ms: int) -> None:
         """Take note of a message's end; it must be a legal one."""
         slot = self.slots.pop(letter_id, None)
@@ -145,7 +137,7 @@ class Book(ReadersModel):
                 self.end_barrier()
             assert slot.state in {DONE, PICKED}, f"acknowledged while {slot.state}"
         elif reason == "expired":
-            in_time = is_over(self.plan, slot.letter, now_ms) or slot.forced
+            in_time = slot.forced or self.expires_ms(slot.letter) <= now_ms
             assert in_time, f"message {letter_id} expired before its time"
         elif reason == "replaced":
             assert self.ring_size >= 0 or self.plan.policy == RING, f"message {letter_id} was given up"
@@ -155,7 +147,7 @@ class Book(ReadersModel):
             has_newer = newest is not None and (newest > slot.number or floated)  # one came later, or fell due
             assert has_newer, f"message {letter_id} was given up"
         else:
-            assert self.kills or self.queue.deleted or self.is_exhausted(slot), f"message {letter_id} was killed"
+            assert self.kills or self.queue.deleted or self.exhausted_by(slot), f"message {letter_id} was killed"
         assert reason == "acked" or slot.forced or slot.state == READY, (
             f"message {letter_id} ends ({reason}) while {slot.state}"
         )
@@ -163,50 +155,41 @@ class Book(ReadersModel):
     def release(
         self, held: list[tuple[Reader, list[Item]]], *, failed: bool, now_ms: int, cancels: bool = False
     ) -> list[Letter]:
-        """It is seen what is dead; here nobody asks for that."""
+        """Take back what readers held that take messages away. It is seen what is dead; here nobody asks for that."""
         for reader, items in held:
             for item in [] if reader.reads or reader.settles else items:
                 reader.leases.pop(item.letter.id, None)
-                slot = self._stand_again(item)
+                slot = self._stand_again(item.letter)
                 slot.deliveries += 1
                 slot.cancels += cancels
                 slot.attempts += failed
                 slot.floats = slot.floats or (failed and self.address.redelivery_delay > 0)
         return []
 
-    def _stand_again(self, item: Item) -> Slot:
-        slot = self.slots[item.letter.id]
+    def _stand_again(self, letter: Letter) -> Slot:
+        slot = self.slots[letter.id]
         slot.state, slot.forced = READY, False
         for reader in self.readers:
-            reader.may_miss.add(item.letter.id)
+            reader.may_miss.add(letter.id)
         return slot
 
     def put_back_unsent(self, reader: Reader) -> None:
+        """What was picked for a reader and never written returns as if nothing had happened."""
         waiting = reader.picked + [item for item in reader.held if item.letter.id in reader.unsent]
         reader.held = [item for item in reader.held if item not in waiting]
         for item in [] if reader.reads else waiting:
-            self._stand_again(item)
+            self._stand_again(item.letter)
         for letter in reader.handed:
-            self._stand_again(self.slots[letter.id]).floats = True
+            self.add(letter, 0)
+            self._stand_again(letter).floats = True
         reader.picked, reader.handed, reader.unsent = [], [], []
 
-    def settle(self, reader: Reader | None, items: list[Item], *, expires: bool) -> list[Letter]:
-        for item in [] if reader is not None and (reader.reads or reader.settles) else items:
+    def settle(self, items: list[Item], *, expires: bool) -> None:
+        """Items are done, or a consumer has them expire."""
+        for item in items:
             slot = self.slots[item.letter.id]
             slot.state, slot.forced = DONE, expires
-        return []
 
     def purge(self) -> None:
+        """Kill what nobody has in hand."""
         self.kills = True
-
-    def wanted_by(self, reader: Reader, now_ms: int) -> list[int]:
-        """What a reader should have been offered by now, had it room."""
-        return [
-            letter_id
-            for letter_id, slot in self.slots.items()
-            if self.available(slot, now_ms)
-            and self.may_be_active(slot, surely=True)
-            and reader.wants(slot.letter)
-            and self.may_have(reader, slot)
-            and not (reader.reads and (letter_id in reader.shown or letter_id in reader.may_miss))
-        ]

@@ -1,18 +1,21 @@
-"""The model of a queue and of who reads it: all that holds wherever its messages stand. Groups, the gate, barriers, and
-what consumers have.
+"""The model of a queue and of who reads it: all that holds wherever its messages stand. What the queue's settings mean
+for one letter, groups, the gate, barriers, and what consumers have.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
 from math import ceil
 from operator import itemgetter
 from sys import maxsize
 from typing import Final
+from zlib import crc32
 
 from tests.model.plans import (
     BARRIER_KEY,
     BY_VALUE,
+    FALLBACK,
     LAST_VALUE,
     LEVELS,
     PAUSE,
@@ -25,48 +28,50 @@ from tests.model.plans import (
     QueuePlan,
 )
 from tests.model.reader_model import Item, Letter, Reader
-from tests.model.rules_model import group_of, value_of
 
 _NEVER: Final = (maxsize, 0)
 
 
+@dataclass(eq=False, repr=False)
 class ReadersModel(ABC):
     """A queue, and who reads it. What is held stands with its reader, or with a transaction in ``pending``."""
 
-    def __init__(self, plan: QueuePlan, address: AddressPlan) -> None:
-        self.plan = plan
-        self.address = address
-        self.readers: list[Reader] = []
-        self.pending: list[tuple[Reader, Item]] = []
-        self.pending_out: list[tuple[Reader, Item]] = []
-        """Sent at most once, and acknowledged in a transaction."""
-        self.happened: set[str] = set()
-        """What the queue was seen to do: a run must have seen everything."""
-        self.ring_size = plan.ring_size
-        self.paused = False
-        self.started = plan.consumers_before <= 0
-        self.opens_at_ms: int | None = None
-        self.owner: int | None = None
-        """The connection, or client, whose consumers are admitted."""
-        self.pins: dict[str, Reader] = {}
-        """With sticky groups: whose each group is."""
-        self.knows_groups = False
-        """Did anything come that is in a group? Until then nobody asks for them."""
-        self.waits_for_settling = False
-        """Groups were handed out anew: what is out has to be settled first."""
-        self.barrier_out: Item | None = None
-        """A barrier that consumers have got, and that others are still to get."""
-        self.barrier_got: set[int] = set()
-        """The readers that have the barrier that is out, or that it waits to be written to."""
-        self.barrier_was_written = False
-        self._last_turn = 0
-        self._writes = 0
+    plan: QueuePlan
+    address: AddressPlan
+    _: KW_ONLY
+    readers: list[Reader] = field(default_factory=list)
+    pending: list[tuple[Reader, Item]] = field(default_factory=list)
+    pending_out: list[tuple[Reader, Item]] = field(default_factory=list)
+    """Sent at most once, and acknowledged in a transaction."""
+    happened: set[str] = field(default_factory=set)
+    """What the queue was seen to do: a run must have seen everything."""
+    ring_size: int = -1
+    paused: bool = False
+    started: bool = False
+    opens_at_ms: int | None = None
+    owner: int | None = None
+    """The connection, or client, whose consumers are admitted."""
+    pins: dict[str, Reader] = field(default_factory=dict)
+    """With sticky groups: whose each group is."""
+    knows_groups: bool = False
+    """Did anything come that is in a group? Until then nobody asks for them."""
+    waits_for_settling: bool = False
+    """Groups were handed out anew: what is out has to be settled first."""
+    barrier_out: Item | None = None
+    """A barrier that consumers have got, and that others are still to get."""
+    barrier_got: set[int] = field(default_factory=set)
+    """The readers that have the barrier that is out, or that it waits to be written to."""
+    barrier_was_written: bool = False
+    _last_turn: int = 0
+    _writes: int = 0
+    _last_number: int = 0
+    """Of what came."""
+
+    def __post_init__(self) -> None:
+        self.ring_size = self.plan.ring_size
+        self.started = self.plan.consumers_before <= 0
 
     # ---- what a model of messages knows ----------------------------------------------------------
-
-    @abstractmethod
-    def standing(self) -> list[Item]:
-        """Everything the queue has, but what is on its way to a consumer that settles on send: its depth."""
 
     @abstractmethod
     def unheld(self) -> list[Item]:
@@ -77,32 +82,49 @@ class ReadersModel(ABC):
         """What waits for its time, or for that of another attempt."""
 
     @abstractmethod
-    def barrier_in_turn(self, now_ms: int) -> Item | None:
-        """The barrier that is out, or that may go out now: everything is done that came before it."""
-
-    @abstractmethod
     def end_barrier(self) -> None:
         """The barrier that is out is done; or nobody was sent it, and it stands where it stood."""
 
-    @abstractmethod
-    def release(
-        self, held: list[tuple[Reader, list[Item]]], *, failed: bool, now_ms: int, cancels: bool = False
-    ) -> list[Letter]:
-        """Take back what readers held that take messages away; returns the dead."""
+    def standing(self) -> list[Item]:
+        """Everything the queue has, but what is on its way to a consumer that settles on send: its depth."""
+        return self.unheld() + self.held_items()
 
-    @abstractmethod
-    def put_back_unsent(self, reader: Reader) -> None:
-        """What was picked for a reader and never written returns as if nothing had happened."""
+    # ---- what settings mean for one letter -------------------------------------------------------
 
-    @abstractmethod
-    def settle(self, reader: Reader | None, items: list[Item], *, expires: bool) -> list[Letter]:
-        """A reader has let items go that are done, or that it has expire; without one they were nobody's. Reading
-        settles nothing, and what is gone was settled before. Returns what expired.
+    def expires_ms(self, letter: Letter) -> int:
+        """From when on a letter is over here: it may live longer than it asks, and no longer than the queue says;
+        ``maxsize``: never.
         """
+        plan = self.plan
+        times = [letter.arrived_ms + plan.ttl_max] if plan.ttl_max else []
+        own_ms = letter.expires_ms or (letter.arrived_ms + plan.ttl_usual if plan.ttl_usual else 0)
+        if own_ms:
+            times.append(max(own_ms, letter.arrived_ms + plan.ttl_min))
+        return min(times, default=maxsize)
 
-    @abstractmethod
-    def purge(self) -> None:
-        """Kill what nobody has in hand."""
+    def valid_ms(self, letter: Letter, now_ms: int) -> int:
+        """From when on a letter that comes now may be delivered: when the time in it is past; 0: at once."""
+        return letter.held_until_ms + 1 if self.plan.holds and letter.held_until_ms >= now_ms else 0
+
+    def group_of(self, letter: Letter) -> str | None:
+        """The group of a letter, None when it is in none. With buckets, the bucket stands for all groups in it."""
+        plan = self.plan
+        if not plan.is_grouped:
+            return None
+        if plan.groups == SHARED:
+            return letter.group or FALLBACK
+        if letter.group is not None and plan.buckets > 0:
+            return f"bucket {crc32(letter.group.encode()) % plan.buckets}"
+        return letter.group
+
+    def exhausted_by(self, item: Item) -> str:
+        """What there was too often of an item: refused, delivered, or attempted; empty when nothing was."""
+        counts = {
+            "cancelled too often": (item.cancels, self.plan.cancels_max),
+            "delivered too often": (item.deliveries, self.plan.deliveries_max),
+            "dead": (item.attempts, self.address.attempts_max),
+        }
+        return next((what for what, (count, limit) in counts.items() if 0 < limit <= count), "")
 
     # ---- what readers have -----------------------------------------------------------------------
 
@@ -148,7 +170,7 @@ class ReadersModel(ABC):
         if kind == SORTED:
             return (0, "") if letter.key is None else (1, letter.key)
         if kind == BY_VALUE:
-            return -value_of(letter), ""
+            return -max(letter.priority % 5 * 4 - 3, 0), ""
         if kind == LEVELS:
             return -(0 if letter.priority < 4 else 1 if letter.priority == 4 else 2), ""
         return (-letter.priority if kind in (PLAIN, LAST_VALUE) else 0), ""
@@ -223,8 +245,6 @@ class ReadersModel(ABC):
         if self.plan.consumers_before > 0:
             self.started = False
             self.opens_at_ms = None
-        if self.plan.purge:
-            self.purge()
 
     @property
     def is_open(self) -> bool:
@@ -241,7 +261,7 @@ class ReadersModel(ABC):
 
     def look_for_groups(self, letters: list[Letter]) -> None:
         """Letters came."""
-        self.knows_groups = self.knows_groups or any(group_of(self.plan, letter) for letter in letters)
+        self.knows_groups = self.knows_groups or any(self.group_of(letter) for letter in letters)
 
     @property
     def must_settle(self) -> bool:
@@ -250,29 +270,15 @@ class ReadersModel(ABC):
 
     def may_have(self, reader: Reader, item: Item) -> bool:
         """Do groups let this reader have the item? Looking is free."""
-        group = group_of(self.plan, item.letter)
+        group = self.group_of(item.letter)
         if group is None or reader.reads:
             return True
-        if any(other.attempts and group_of(self.plan, other.letter) == group for other in self.aside()):
+        if any(other.attempts and self.group_of(other.letter) == group for other in self.aside()):
             return False
         if self.plan.groups == STICKY:
             return self.pins.get(group, reader) is reader
         out = [(one, held) for one in self.readers for held in one.held + one.picked] + self.pending
-        return all(one is reader for one, held in out if not one.reads and group_of(self.plan, held.letter) == group)
-
-    def _take_group(self, reader: Reader, item: Item) -> None:
-        """A reader gets an item, and its group with it; with the last item of a group it loses the group."""
-        group = group_of(self.plan, item.letter)
-        if group is None or reader.reads or self.plan.groups == SHARED:
-            return
-        if item.letter.closes:
-            self.happened.add("group closed" if group in self.pins else "lone end of a group")
-            self.pins.pop(group, None)
-        elif group not in self.pins:
-            self.pins[group] = reader
-            if self.plan.marks_first:
-                reader.firsts.add(item.letter.id)
-                self.happened.add("first of a group")
+        return all(one is reader for one, held in out if not one.reads and self.group_of(held.letter) == group)
 
     # ---- deliveries ------------------------------------------------------------------------------
 
@@ -283,7 +289,9 @@ class ReadersModel(ABC):
         return reader.browses or not self.plan.live_max or reader in self.takers[: self.plan.live_max]
 
     def take(self, reader: Reader, item: Item) -> None:
-        """Take note of a delivery that was observed; it must be a legal one."""
+        """Take note of a delivery that was observed; it must be a legal one. With the item the reader gets its group,
+        or with the last item of a group loses it.
+        """
         letter = item.letter
         assert self.is_open or reader.browses, "delivered through a closed gate, or before what is out is settled"
         assert reader.wants(letter), "delivered against selector, no-local or replay period"
@@ -294,7 +302,16 @@ class ReadersModel(ABC):
         assert not reader.reads or letter.id not in reader.shown, "shown twice to one reader"
         if not reader.browses:
             self.waits_for_settling = False
-        self._take_group(reader, item)
+        group = self.group_of(letter)
+        if group is not None and not reader.reads and self.plan.groups != SHARED:
+            if letter.closes:
+                self.happened.add("group closed" if group in self.pins else "lone end of a group")
+                self.pins.pop(group, None)
+            elif group not in self.pins:
+                self.pins[group] = reader
+                if self.plan.marks_first:
+                    reader.firsts.add(letter.id)
+                    self.happened.add("first of a group")
         reader.room -= reader.weight(letter)
         reader.unsent.append(letter.id)
         if reader.reads:
@@ -342,9 +359,8 @@ class ReadersModel(ABC):
         is_for_it = not reader.browses and self.is_served(reader) and reader.wants(item.letter)
         return is_for_it and reader.number not in self.barrier_got
 
-    def deliver_barrier(self, reader: Reader, letter_id: int, now_ms: int) -> None:
-        """Take note of a barrier that goes to a reader; it must be its turn."""
-        item = self.barrier_in_turn(now_ms)
+    def take_barrier(self, reader: Reader, letter_id: int, item: Item | None) -> None:
+        """Take note of a barrier that goes to a reader; ``item`` is the one whose turn it is."""
         assert item is not None, f"barrier {letter_id} went out before its time"
         assert item.letter.id == letter_id, f"barrier {letter_id} overtook another"
         assert self.is_open, "a barrier went out through a closed gate"

@@ -170,7 +170,7 @@ def run_world(plan: Plan, taken: list[Taken]) -> set[str]:
     world: Any = Trade(plan) if plan.pages is None else PagingWorld(plan)
     for step in taken:
         take(world, step)
-    world.empty()
+    world.finish()
     return set(world.happened.union(*(pair.model.happened for pair in world.pairs)))
 
 

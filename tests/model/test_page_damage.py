@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from artemis_py.core.order.entry import Entry
 from artemis_py.storage import pages as page_files
 from artemis_py.version import IS_COMPILED
 from tests.kit.disk import File
@@ -48,10 +47,10 @@ def read_all(world: PagingWorld) -> list[int]:
     found: list[int] = []
     seat = world.subscribe(settles=True)
 
-    def note(entry: Entry, *, is_barrier: bool) -> None:
+    def note(message_id: int, *, is_barrier: bool) -> None:
         assert not is_barrier
-        found.append(entry.message.id - first)
-        world.pairs[0].model.slots[entry.message.id].state = PICKED
+        found.append(message_id - first)
+        world.pairs[0].model.slots[message_id].state = PICKED
 
     seat.consumer.tell = note
     world.rest()

@@ -241,7 +241,7 @@ def test_a_queue_is_deleted_while_a_transaction_has_something_of_its_page(is_com
     world.settle(two, 1, cumulative=True)
     assert world.address.number_of_pages == 0
     (world.commit if is_committed else world.abort)(1)
-    world.empty()
+    world.finish()
 
 
 def test_what_falls_due_lets_others_go_before_a_lease_ends_in_the_same_tick() -> None:

@@ -8,10 +8,10 @@ from operator import itemgetter
 from artemis_py.errors import AddressFullError, BrokerError, QueueFullError
 from tests.model.letters import Spec
 from tests.model.lives import StrictRecords
-from tests.model.plans import ADDRESS, NO_POLICY, REJECT
+from tests.model.plans import ADDRESS, FLOW_CONTROL, NO_POLICY, REJECT
 from tests.model.queue_model import QueueModel
-from tests.model.reader_model import Item, Letter
-from tests.model.side_by_side import Queued, SideBySide
+from tests.model.reader_model import Letter
+from tests.model.side_by_side import SideBySide
 from tests.model.world import OpenTransaction, Seat
 
 
@@ -22,55 +22,53 @@ class Trade(SideBySide):
 
     def publish(self, *specs: Spec, connection: int = 1, delay_ms: int = 0) -> None:
         """Send messages in one go; one by one when the address is limited, so that each meets the limit."""
-        alone = self.plan.address.messages_max >= 0
+        alone, drops = self.plan.address.messages_max >= 0, self.plan.address.full_policy == "DROP"
         for group in [[spec] for spec in specs] if alone else [list(specs)] if specs else []:
-            self._publish(group, connection, delay_ms)
-
-    def _publish(self, specs: list[Spec], connection: int, delay_ms: int) -> None:
-        batch, letters = self.batch_of(specs, connection, delay_ms)
-        accepted = self.broker.publisher.publish(batch)
-        expected = 0
-        kept_out = False
-        for group in self._that_come_together(letters):
-            kept_out = len(group) == 1 and self._is_kept_out(group[0])
-            is_full, drops = not kept_out and self.is_full, self.plan.address.full_policy == "DROP"
-            taken = 0 if kept_out or (is_full and not drops) else len(group)
-            if taken and not is_full:
-                self._arrive(group, batch.due_ms, plain=batch.plain)
-            expected += taken
-            if taken < len(group):
-                break
-        assert accepted == expected, "taken although full, or refused although not"
-        assert (batch.refused_by is not None) == kept_out, "refused for another reason"
-        self.check()
+            batch, letters = self.batch_of(group, connection, delay_ms)
+            accepted = self.broker.publisher.publish(batch)
+            expected = 0
+            keeper: QueueModel | None = None
+            for together in self._that_come_together(letters):
+                keeper = self._who_keeps_out(together, REJECT, FLOW_CONTROL) if len(together) == 1 else None
+                is_full = keeper is None and self.is_full
+                if keeper is not None or (is_full and not drops):
+                    break
+                expected += len(together)
+                if not is_full:
+                    self._arrive(together, batch.due_ms, plain=batch.plain)
+            if keeper is not None:
+                self.happened.add("refused" if keeper.plan.policy == REJECT else "sender had to wait")
+                if sum(pair.model.accepts(together[0]) for pair in self.pairs) > 1:
+                    self.happened.add("kept out of several queues")
+            assert accepted == expected, "taken although full, or refused although not"
+            assert (batch.refused_by is not None) == (keeper is not None), "refused for another reason"
+            self.check()
 
     def _that_come_together(self, letters: list[Letter]) -> list[list[Letter]]:
         """Where all find room they come at once; else each meets the limit by itself."""
         limit = self.plan.address.messages_max
         all_fit = limit < 0 or len(self.letters()) + len(letters) <= limit
-        if all_fit and all(pair.model.lets_in(letters) for pair in self.pairs):
+        if all_fit and all(
+            model.plan.policy not in (REJECT, FLOW_CONTROL) or (model.is_within(letters) and not model.senders_wait)
+            for model in (pair.model for pair in self.pairs)
+        ):
             return [letters]
         return [[letter] for letter in letters]
 
-    def _asked(self, letter: Letter) -> list[Queued]:
-        """The queues that a letter comes to, in the order in which they are asked for room: views are asked last."""
-        pairs = [pair for pair in self.pairs if pair.model.accepts(letter)]
-        return sorted(pairs, key=lambda pair: bool(pair.model.plan.view))
-
-    def _is_kept_out(self, letter: Letter) -> bool:
-        """Does one of its queues not admit the letter, although consumers had their chance? Then none gets it."""
-        for pair in self._asked(letter):
+    def _who_keeps_out(self, coming: list[Letter], *policies: str) -> QueueModel | None:
+        """Who has one of these policies, and does not admit the last of the letters behind the others, although its
+        consumers had their chance? Then no queue gets it. Views are asked last.
+        """
+        for pair in sorted(self.pairs, key=lambda pair: bool(pair.model.plan.view)):
             model = pair.model
-            if model.admits(letter):
+            own = [letter for letter in coming if model.accepts(letter)]
+            if model.plan.policy not in policies or not model.accepts(coming[-1]) or model.admits(own):
                 continue
             self.offer_first(pair)
-            if not model.admits(letter):
+            if not model.admits(own):
                 assert model.withheld(self.now_ms) is None, "kept out while a consumer could make room"
-                self.happened.add("refused" if model.plan.policy == REJECT else "sender had to wait")
-                if sum(other.model.accepts(letter) for other in self.pairs) > 1:
-                    self.happened.add("kept out of several queues")
-                return True
-        return False
+                return model
+        return None
 
     def _arrive(self, letters: list[Letter], due_ms: int, *, plain: bool) -> None:
         for letter in letters:
@@ -83,7 +81,7 @@ class Trade(SideBySide):
                 for letter in taken:
                     pair.model.counts.added += 1
                     pair.model.look_for_groups([letter])
-                    pair.model.schedule(pair.model.new_item(letter), due_ms)
+                    pair.model.append([letter], self.now_ms, due_ms)
                     if pair.model.plan.policy != NO_POLICY:
                         self.settle_growth(pair, 1)
             elif taken:
@@ -114,14 +112,6 @@ class Trade(SideBySide):
         self.carry_out(by, [item], [found[1]], refuses=refuses, expires=expires)
         self.check()
 
-    def sift_among(self, pair: Queued) -> list[Item]:
-        delayed = pair.model.delayed()
-        return [
-            item
-            for item in pair.model.unheld()
-            if item.is_active or not pair.model.plan.activates_in_order or item in delayed
-        ]
-
     # ---- transactions ----------------------------------------------------------------------------
 
     def commit(self, connection: int = 1) -> None:
@@ -135,7 +125,7 @@ class Trade(SideBySide):
         if blocked:
             return
         stopped = transaction.real.make_way(self.broker.publisher, self.now_ms)
-        waits = any(self._has_to_wait(letter) for letter, _, _ in transaction.sends)
+        waits = any(self._who_keeps_out([letter], FLOW_CONTROL) for letter, _, _ in transaction.sends)
         assert waits == (stopped is not None), "waits for a queue or not"
         if waits:
             self.happened.add("COMMIT had to wait")
@@ -159,33 +149,17 @@ class Trade(SideBySide):
             self._carry_out(transaction)
         self.check()
 
-    def _has_to_wait(self, letter: Letter) -> bool:
-        """Does one of the letter's queues make its senders wait, although consumers had their chance?"""
-        for pair in self._asked(letter):
-            if pair.model.senders_wait:
-                self.offer_first(pair)
-                if pair.model.senders_wait:
-                    return True
-        return False
-
     def _refusal(self, transaction: OpenTransaction[QueueModel]) -> type[BrokerError] | None:
         """Who has no room for one of the letters, behind those before it: the address, or a queue whose consumers had
         their chance? None when all of them may come.
         """
         letters = [letter for letter, _, _ in transaction.sends]
         limit = self.plan.address.messages_max
-        for end, letter in enumerate(letters, start=1):
+        for end in range(1, len(letters) + 1):
             if self.plan.address.full_policy == "FAIL" and 0 <= limit < len(self.letters()) + end:
                 return AddressFullError
-            for pair in self._asked(letter):
-                model = pair.model
-                coming = [one for one in letters[:end] if model.accepts(one)]
-                if model.plan.policy != REJECT or model.is_within(coming):
-                    continue
-                self.offer_first(pair)
-                if not model.is_within(coming):
-                    assert model.withheld(self.now_ms) is None, "refused while a consumer could make room"
-                    return QueueFullError
+            if self._who_keeps_out(letters[:end], REJECT) is not None:
+                return QueueFullError
         return None
 
     def _carry_out(self, transaction: OpenTransaction[QueueModel]) -> None:
@@ -213,7 +187,6 @@ class Trade(SideBySide):
         """
         self.turn()
         self.seats, self.transactions = [], {}
-        self.log.write_down()
         self.log.disk.crash()
         self.log = StrictRecords.on(self.log.disk)
         self.now_ms += ms
@@ -227,7 +200,7 @@ class Trade(SideBySide):
             pair.model.restart(self.now_ms)
         self.check()
 
-    def empty(self) -> None:
+    def finish(self) -> None:
         """Everybody goes, everything is removed: the address must answer for nothing."""
         for connection in {seat.reader.connection for seat in self.seats} | set(self.transactions):
             self.end(connection, failed=False)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, partialmethod
 from sys import maxsize
 from typing import Final, Generic, TypeVar
 
 from artemis_py.core.addresses.batch import Batch
 from artemis_py.core.addresses.routing_table import Route
 from artemis_py.core.broker import Broker
+from artemis_py.core.consumer import Consumer
 from artemis_py.core.consumer import Reader as Origin
 from artemis_py.core.events import GIVEN_UP, SET_ASIDE, Events
 from artemis_py.core.order.entry import PURGED, Entry
@@ -22,17 +23,31 @@ from artemis_py.errors import LimitError
 from artemis_py.message import Message
 from artemis_py.selector import compile_selector
 from tests.model.letters import Spec, Writer
-from tests.model.observe import WatchedConsumer
+from tests.model.paging_model import Book
 from tests.model.plans import NO_POLICY, Plan
+from tests.model.queue_model import QueueModel
 from tests.model.reader_model import SELECTORS, Item, Letter, Reader
-from tests.model.readers_model import ReadersModel
 
 START_MS: Final = 1_000_000
 PLENTY: Final = 1 << 30
 OVERHEAD_BYTES: Final = 20
 CONNECTIONS: Final = 2
 
-Model = TypeVar("Model", bound=ReadersModel)
+Model = TypeVar("Model", QueueModel, Book)
+
+
+class WatchedConsumer(Consumer):
+    """Tells of each message that it takes."""
+
+    tell: Callable[..., None]
+
+    def take(self, entry: Entry) -> None:
+        self.tell(entry.message.id, is_barrier=False)
+        super().take(entry)
+
+    def take_barrier(self, entry: Entry) -> None:
+        self.tell(entry.message.id, is_barrier=True)
+        super().take_barrier(entry)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +78,7 @@ class OpenTransaction(Generic[Model]):
     expired: list[tuple[Pair[Model], Reader, Item]] = field(default_factory=list)
 
 
-class World(ABC, Generic[Model]):
+class World(Generic[Model]):
     """One address with its queues. Each connection has at most one open transaction."""
 
     broker: Broker
@@ -80,14 +95,10 @@ class World(ABC, Generic[Model]):
         self.come_in = 0
         """How many letters came in."""
         self.happened: set[str] = set()
-        """What the address was seen to do; see ``ReadersModel.happened`` for the queues."""
+        """What the address was seen to do; see ``happened`` of a model for the queues."""
         self.letter_writer = Writer()
         self.broken_steps: list[str] = []
         """Steps of the broker that raised something, which it kept from the others."""
-
-    def watch(self, broker: Broker) -> None:
-        """See each event of a broker when it happens."""
-        setattr(broker.events, "note", self.note_event)  # noqa: B010 - a test looks on; interpreted only
 
     def note_event(
         self, code: str, queue: str, fields: dict[str, str | int], *, kind: str = "", count: int = 1
@@ -122,13 +133,11 @@ class World(ABC, Generic[Model]):
                 assert [entry.message.id for entry in consumer.handed] == handed, "something else was handed over"
             assert consumer.firsts == reader.firsts, "other messages brought a group"
 
-    @abstractmethod
-    def note_taken(self, pair: Pair[Model], reader: Reader, entry: Entry, *, is_barrier: bool) -> None:
-        """A consumer takes a message, or gets a barrier."""
-
-    @abstractmethod
-    def sift_among(self, pair: Pair[Model]) -> list[Item]:
-        """What nobody has, and a filter finds."""
+    def note_taken(self, pair: Pair[Model], reader: Reader, message_id: int, *, is_barrier: bool) -> None:
+        """A consumer takes a message, or gets a barrier: it must be right."""
+        assert reader in pair.model.readers, "a consumer that is gone takes something"
+        deliver = pair.model.deliver_barrier if is_barrier else pair.model.deliver
+        deliver(reader, message_id, self.now_ms)
 
     def pair(self, number: int) -> Pair[Model]:
         """A queue and its model, whatever the number."""
@@ -237,6 +246,8 @@ class World(ABC, Generic[Model]):
         sent, reader.held, reader.out = reader.held, [], []
         self.give_back(pair, [(reader, sent)], failed=failed)
         pair.model.leave(reader)
+        if pair.model.plan.purge and not (pair.model.takers or reader.browses):
+            pair.model.purge()
         self.seats.remove(seat)
         self.broker.detach(pair.queue, seat.consumer, failed=failed, now_ms=self.now_ms)
         self.check()
@@ -259,7 +270,9 @@ class World(ABC, Generic[Model]):
             consumer = seat.consumer
             assert consumer.id in listed or not (consumer.outbox or consumer.handed), "nobody was told of the output"
             entries, consumer.outbox, consumer.handed = consumer.outbox, [], []
+            picked = [] if seat.reader.has_barrier else seat.reader.picked
             seat.pair.model.written(seat.reader, self.now_ms)
+            seat.pair.model.settle(picked, expires=False)
             if entries:  # so does a session
                 seat.pair.queue.sent(consumer, entries)
             consumer.firsts.clear()
@@ -287,9 +300,15 @@ class World(ABC, Generic[Model]):
             self.happened.update(["expired to the dead-letter address"] if ids else [])
 
     def conclude(self, pair: Pair[Model], reader: Reader | None, items: list[Item], *, expires: bool) -> None:
-        """Items are done, or a consumer has them expire."""
-        expired = pair.model.settle(reader, items, expires=expires)
-        self.forward_expired(pair, [letter.id for letter in expired])
+        """A reader has let items go that are done, or that it has expire; without one they were nobody's. Reading
+        settles nothing, and what is gone was settled before.
+        """
+        if reader is not None and (reader.reads or reader.settles):
+            return
+        pair.model.settle(items, expires=expires)
+        if expires:
+            self.happened.update(["expired by a consumer"] if reader is not None and items else [])
+            self.forward_expired(pair, [item.letter.id for item in items])
 
     def take_back_lapsed(self, pair: Pair[Model]) -> None:
         """What readers held for too long goes back; they come behind the others now."""
@@ -347,7 +366,7 @@ class World(ABC, Generic[Model]):
             return
         outcome = EXPIRE if expires else CANCEL if refuses else ACCEPT
         if outcome != CANCEL:
-            here = [item for item in self.sift_among(pair) if matches(item.letter)]
+            here = [item for item in model.siftable() if matches(item.letter)]
             self.conclude(pair, None, here, expires=expires)
             self.happened.update(["sifted"] if here else [])
         held: list[tuple[Reader, list[Item]]] = []
@@ -434,9 +453,8 @@ class World(ABC, Generic[Model]):
             pair.model.paused = paused
         self.check()
 
-    def resume(self, number: int = 0) -> None:
-        """Dispatch again."""
-        self.pause(number, paused=False)
+    resume = partialmethod(pause, paused=False)
+    """Dispatch again."""
 
     def resize(self, size: int, number: int = 0) -> None:
         """Change the ring while running; nothing goes at once."""
