@@ -67,7 +67,7 @@ class World(NamedClients):
     def __init__(self, config: BrokerConfig = CONFIGURATION, *, retains: bool = False) -> None:
         settings = JournalSettings(file_bytes=FILE_BYTES, retains=retains)
         self.life = Incarnation(config, SimStore(SimDisk(random.Random(1)), settings), Projection(8), START_MS)
-        super().__init__(self.life.broker, lambda _: self.life.client().greet(), self.life.drain)
+        super().__init__(self.life)
         self.retains = retains
         self.number = 0
         self.sent: list[str] = []
@@ -77,9 +77,13 @@ class World(NamedClients):
     def client(self, name: str, *headers: str, version: str = "1.2") -> Client:
         """The client of that name: another one if the broker has ended its connection."""
         del headers, version
-        if name not in self.clients or self.clients[name].is_closed:
-            self.clients[name] = self.connect(name)
-        return self.clients[name]
+        if name in self.clients and self.clients[name].is_closed:
+            del self.clients[name]
+        return self.clients[name] if name in self.clients else self.life.client(name).greet()
+
+    def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
+        super().write(name, command, *headers, body=body)
+        self.life.drain()
 
     def send(self, queue: str, *headers: str) -> str:
         self.number += 1
