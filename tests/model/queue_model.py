@@ -296,10 +296,11 @@ class QueueModel(ReadersModel):
     # ---- deliveries ------------------------------------------------------------------------------
 
     def next_for(self, reader: Reader, now_ms: int) -> Item | None:
-        """The next item that this reader must be given."""
+        """The next item that this reader must be given. What may be active is offered before anything is refused."""
+        active = [*self.may_be_active()] if self.plan.active_max else []
         for item in self.ready():
             letter = item.letter
-            if self.plan.activates_in_order and not item.is_active:
+            if self.plan.activates_in_order and not item.is_active and item not in active:
                 continue
             if self.expires_ms(letter) <= now_ms or not reader.wants(letter) or not self.may_have(reader, item):
                 continue

@@ -337,10 +337,13 @@ class Delivery:
         if activation is None:
             self._offer(now_ms, floor)
             return
+        counters = self._contents.counters
         is_more = True
         while is_more:
+            expired = counters.expired
             is_more = activation.advance(now_ms, floor)
             self._offer(now_ms, floor)
+            is_more = is_more or counters.expired > expired  # what has expired made way for others
             if is_more and self._host.budget.left <= floor:
                 self._host.note_ready(self._reference)
                 return
