@@ -63,7 +63,7 @@ def test_the_lines_do_the_same(screen: Screen, which: int) -> None:
 
 
 def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
-    Told(screen.broker).send("orders", "012")
+    Told(screen.broker).send("/queue/orders", "012")
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '3'")
     screen.act("Purge")
@@ -82,7 +82,7 @@ def test_a_purge_says_how_many_and_wants_the_name(screen: Screen) -> None:
 
 def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
     """The count follows the filter, which has the broker look."""
-    Told(screen.broker).send("orders", "0123")
+    Told(screen.broker).send("/queue/orders", "0123")
     screen.open("/queues/orders")
     screen.until("its messages", "return document.querySelector('.tile .figure')?.innerText === '4'")
     screen.act("Move")
@@ -111,7 +111,7 @@ def test_a_move_says_how_many_and_wants_the_name(screen: Screen) -> None:
 @pytest.mark.parametrize("which", [0, 1], ids=["command", "curl"])
 def test_the_lines_of_what_destroys_do_it_without_asking(screen: Screen, which: int) -> None:
     """As the button does, which has asked already."""
-    Told(screen.broker).send("orders", "01")
+    Told(screen.broker).send("/queue/orders", "01")
     screen.open("/queues/orders")
     screen.act("Purge")
     screen.until("lines", "return document.querySelectorAll('dialog .lines code').length === 2")

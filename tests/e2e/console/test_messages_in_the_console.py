@@ -28,7 +28,7 @@ HTML: Final = "<script>document.title = 'taken'</script><img src=x onerror=\"doc
 
 @browses
 def test_a_body_that_is_markup_is_text(screen: Screen) -> None:
-    Told(screen.broker).send("orders", [HTML], evil=HTML)
+    Told(screen.broker).send("/queue/orders", [HTML], evil=HTML)
     screen.open("/queues/orders")
     screen.sees(HTML[:40])
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
@@ -42,8 +42,8 @@ def test_a_body_that_is_markup_is_text(screen: Screen) -> None:
 @browses
 def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
     value = {"order": 7, "lines": [{"sku": "A-17"}], "note": "<i>none</i>"}
-    Told(screen.broker).send("jobs", [json.dumps(value)], country="DE")
-    Told(screen.broker).send("jobs", ["plain"], country="FR")
+    Told(screen.broker).send("/queue/jobs", [json.dumps(value)], country="DE")
+    Told(screen.broker).send("/queue/jobs", ["plain"], country="FR")
     screen.open("/queues/jobs")
     screen.sees("2 match")
     screen.types("#selector", "country = 'DE'")
@@ -62,7 +62,7 @@ def test_json_is_put_in_order_and_a_selector_finds_it(screen: Screen) -> None:
 
 @browses
 def test_a_message_is_removed(screen: Screen) -> None:
-    Told(screen.broker).send("DLQ", ["unwanted"])
+    Told(screen.broker).send("/queue/DLQ", ["unwanted"])
     screen.open("/queues/DLQ")
     screen.sees("1 match")
     screen.run("document.querySelector('[aria-label=Messages] .row-body').click()")
@@ -133,7 +133,7 @@ def test_a_queue_is_created(screen: Screen) -> None:
 
 @asks_why
 def test_reasons_are_shown_with_what_helps(screen: Screen) -> None:
-    Told(screen.broker).send("waiting", ["x"])
+    Told(screen.broker).send("/queue/waiting", ["x"])
     screen.open("/queues/waiting?why")
     screen.sees("no-consumer", "Remedy:")
     screen.press("Why growing")

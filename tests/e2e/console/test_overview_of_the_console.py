@@ -44,7 +44,7 @@ def test_long_words_are_shown_in_full(browser: Browser, tmp_path: Path) -> None:
         screen = Screen(browser, broker)
         client.subscribe(f"/queue/{names[0]}")  # of the other, two words do not fit side by side
         for name in names:
-            Told(broker).send(name, ["one"])
+            Told(broker).send(f"/queue/{name}", ["one"])
         for place, words in {"/queues": "consumers before dispatch", "/list/bridges": "orders-to-berlin-west"}.items():
             screen.open(place)
             for width in (1280, 390):
