@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from artemis_py.core.broker import Broker
 from artemis_py.core.dead_letters import Copies
-from artemis_py.core.events import LEASES_ENDED
+from artemis_py.core.events import LEASES_ENDED, Events
 from artemis_py.core.queue.messages import Contents
 from artemis_py.core.queue.queue import Queue
 from artemis_py.errors import AddressFullError, QueueFullError
@@ -17,6 +17,7 @@ from artemis_py.message import Message
 from artemis_py.paged_messages import Page, PagedMessage
 from artemis_py.record_log import Actor, RecoveredState
 from artemis_py.storage.pages import PageFiles, SpillLog
+from artemis_py.version import IS_COMPILED
 from tests.kit.committer import SteppedCommitter
 from tests.kit.disk import SimDisk
 from tests.model.compare import behind_on, compare_sizes
@@ -94,7 +95,8 @@ class PagingWorld(World[Book]):
         setattr(Contents, "_forget", _forget)  # noqa: B010 - a test looks on; interpreted only
         copies = self.broker.host.copies = WatchedCopies(self.broker.log)
         copies.world = self
-        setattr(self.broker.events, "note", self.note_event)  # noqa: B010 - a test looks on; interpreted only
+        if not IS_COMPILED:
+            setattr(self.broker.events, "note", self._note_event)  # noqa: B010 - a test looks on
         queues = self.log.queues = [self.broker.queues[f"q{number}"] for number in range(len(plan.queues))]
         self.pairs = [
             Pair(queue, Book(queue_plan, plan.address, queue))
@@ -109,13 +111,11 @@ class PagingWorld(World[Book]):
         self.may_fail = (is_limited and self.page_plan.limit_policy == "FAIL") or REJECT in policies
         """May a COMMIT be refused?"""
 
-    def note_event(
-        self, code: str, queue: str, fields: dict[str, str | int], *, kind: str = "", count: int = 1
-    ) -> None:
+    def _note_event(self, code: str, queue: str, fields: dict[str, str | int], **more: Any) -> None:
         """Leases end in their turn among what else is due in a tick."""
         if code == LEASES_ENDED:
             self.take_back_lapsed(next(pair for pair in self.pairs if pair.queue.name == queue))
-        super().note_event(code, queue, fields, kind=kind, count=count)
+        Events.note(self.broker.events, code, queue, fields, **more)
 
     # ---- messages --------------------------------------------------------------------------------
 

@@ -84,7 +84,6 @@ class SideBySide(World[QueueModel]):
         self.broker = Broker(self.plan.config(), self.log, self.now_ms, kept)
         copies = self.broker.host.copies = ObservedCopies(self.broker.log)
         copies.world = self
-        setattr(self.broker.events, "note", self.note_event)  # noqa: B010 - a test looks on; interpreted only
         self.route = self.plan.route(self.broker.resolver)
         scan = self.plan.address.scan_period
         self._next_scan_ms = self.now_ms + scan if scan > 0 else None
@@ -236,7 +235,7 @@ class SideBySide(World[QueueModel]):
             return
         self.work_off()
         unexplained = [(one.pair.queue.name, one.message_id, one.reader and one.reader.number) for one in self.events]
-        assert not unexplained, "deliveries and expiries that nothing explains"
+        assert not unexplained, f"deliveries and expiries that nothing explains: {unexplained}"
         for pair in self.pairs:
             self._see_what_is_active(pair)
         super().check()

@@ -482,13 +482,13 @@ def test_senders_go_on_when_enough_was_picked_whatever_else_left() -> None:
 
 @pytest.mark.parametrize("policy", [REJECT, FLOW_CONTROL, RING])
 def test_what_expires_makes_the_next_active_before_a_full_queue_refuses_or_drops(policy: str) -> None:
-    """The queue looked at the one active message, which was over: a consumer with room came too late for the next."""
+    """The queue looked at the one active message, which was over; so a consumer with room came too late for others."""
     world = world_of(QueuePlan(policy=policy, depth_bytes=200, active_max=1))
-    world.publish(Spec(ttl_ms=150))
+    world.publish(*[Spec(ttl_ms=150)] * 3)
     world.publish(Spec(body_bytes=90))
     world.now_ms += 200
     world.subscribe(settles=True)
     world.publish(Spec(body_bytes=90))
     queue = world.pairs[0].queue
-    assert [entry.message.id for entry in world.seats[0].consumer.outbox] == [2]
-    assert (queue.contents.counters.added, queue.contents.counters.replaced, queue.flow.stopped) == (3, 0, False)
+    assert [entry.message.id for entry in world.seats[0].consumer.outbox] == [4]
+    assert (queue.contents.counters.added, queue.contents.counters.replaced, queue.flow.stopped) == (5, 0, False)
