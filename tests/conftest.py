@@ -238,9 +238,12 @@ def place(request: pytest.FixtureRequest) -> str:
 
 def _tool_or_skip(name: str) -> str:
     try:
-        return shutil.which(name) or str(taken_apart("prometheus") / "usr" / "bin" / name)
+        path = shutil.which(name) or taken_apart("prometheus") / "usr" / "bin" / name
     except Absent as absent:
         pytest.skip(f"no {name}: {absent}")
+    if not Path(path).exists():
+        pytest.skip(f"no {name} in the package of Prometheus")
+    return str(path)
 
 
 @pytest.fixture(scope="session")

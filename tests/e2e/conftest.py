@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 
 import pytest
 
-from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, for_each_test, running
+from tests.kit.process import HTTP, STOMP, BrokerProcess, configuration, running
 
 SETTINGS = """\
       <address-setting match="#">
@@ -33,8 +32,12 @@ ACCEPTORS = {
 }
 
 
-shared_broker = for_each_test(partial(running, configuration(ACCEPTORS, settings=SETTINGS)), scope="session")
-"""The broker of all tests that leave nothing behind but messages on addresses of their own."""
+@pytest.fixture(scope="session")
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """The broker of all tests that leave nothing behind but messages on addresses of their own."""
+    with running(configuration(ACCEPTORS, settings=SETTINGS), tmp_path_factory.mktemp("shared-broker")) as broker:
+        yield broker
+        assert broker.process.poll() is None, broker.said
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ def test_a_config_map_of_kubernetes(tmp_path: Path) -> None:
         (mount / "..data_tmp").rename(mount / "..data")
         it.await_attribute("q", "maxConsumers", 2)
         assert it.state["file"] == str(mount / "broker.xml")
+        assert broker.stop() == 0, broker.said
 
 
 def test_included_files_and_properties_count(tmp_path: Path) -> None:

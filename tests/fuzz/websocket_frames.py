@@ -67,9 +67,10 @@ def stream(rng: random.Random) -> bytes:
 
 
 class RawClient(WebClient):
-    """Bytes that did not begin with GET may be of any protocol, so that STOMP may answer."""
+    """It may begin with no handshake."""
 
     def collect(self) -> list[ServerFrame]:
+        """Bytes that did not begin with GET may be of any protocol, so that STOMP may answer."""
         if not self.web.head and bytes(self.transport.taken[:5]) not in (b"", b"HTTP/"):
             self.stream.take(bytes(self.transport.taken))
             self.transport.taken.clear()

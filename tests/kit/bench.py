@@ -64,11 +64,12 @@ class Bench(NamedClients):
 
     def read(self, name: str = "", count_max: int = 1000, *, of: str = "q") -> list[str]:
         """What a queue gives one by one, at most so much, each acknowledged, but the last of ``count_max`` is not. A
-        client without a name acknowledges that, too, and has gone afterwards.
+        client without a name acknowledges that, too, and has gone afterwards: no attempt is counted.
         """
         reader = name or f"reader {len(self.clients)}"
         self.subscribe(reader, ONE_AT_A_TIME, to=f"{self.queue(of).address.name}::{of}")
         bodies = self.drain(reader, at_once_max=1000, count_max=count_max + (not name))[:count_max]
         if not name:
+            self.leave(reader)
             self.lose(reader)
         return bodies

@@ -130,9 +130,9 @@ class StompSocket(closing["StompSocket"]):
 
     def await_beat(self) -> None:
         """Reads up to a heart-beat; frames that come before it are kept."""
-        seen = self.stream.beats
+        seen, until = self.stream.beats, time.monotonic() + self.wait_s
         while self.stream.beats == seen:
-            self._read(self.wait_s)
+            self._read(max(until - time.monotonic(), INSTANT_S))
 
     def receive(self, wait_s: float | None = None) -> ServerFrame:
         """The next frame that was not looked at, as ``next_frame`` if none was kept."""

@@ -14,7 +14,9 @@ def flip(path: Path, at: int | bytes, bits: int = 1) -> None:
 
 
 def age(path: Path, by_s: int) -> None:
-    """The last change of a file or directory seems to be so much longer ago."""
+    """The last change of a file or directory seems to be so much longer ago; if negative, later, and by more than the
+    clock of a file system ticks.
+    """
     changed_ns = path.stat().st_mtime_ns - by_s * 1_000_000_000
     os.utime(path, ns=(changed_ns, changed_ns))
 

@@ -66,8 +66,8 @@ class NamedClients:
         return ["completed" if frame.header("completed") else frame.body.decode() for frame in self.messages(name)]
 
     def drain(self, *names: str, at_once_max: int = 1, count_max: int = 1000) -> list[str]:
-        """Bodies in the order in which clients get them, each of them so many at a time at most, until nothing more
-        comes. Each that needs it is acknowledged, but the last of ``count_max`` is not.
+        """Bodies in the order in which clients get them, until nothing more comes. No client may get more than
+        ``at_once_max`` at a time. Each that needs it is acknowledged, but the last of ``count_max`` is not.
         """
         bodies: list[str] = []
         waiting: list[tuple[str, ServerFrame]] = []

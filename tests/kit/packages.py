@@ -77,7 +77,9 @@ def taken_apart(*packages: str) -> Path:
     if not target.exists():
         apt_get, dpkg = tool("apt-get"), tool("dpkg")
         with new_folder(target) as folder:
-            attempt([apt_get, "-o", "Acquire::http::Timeout=15", "download", *packages], folder)
+            attempt(
+                [apt_get, "-o", "Acquire::http::Timeout=15", "-o", "Acquire::Retries=0", "download", *packages], folder
+            )
             for package in folder.glob("*.deb"):
                 attempt([dpkg, "-x", str(package), str(folder)], folder)
     return target

@@ -243,7 +243,9 @@ class BrokerProcess:
 
     def await_state(self, state: str, wait_s: float = WAIT_S) -> None:
         """Waits until it is ``ready``, or waits for something in which these words are; notes its ports by acceptor."""
-        self.eventually(state, lambda: self.state, lambda said: state in said, wait_s)
+        self.eventually(
+            state, lambda: self.state, lambda said: said == state or (state != "ready" and state in said), wait_s
+        )
         self.note_ports()
 
     def note_ports(self) -> None:
@@ -330,9 +332,9 @@ class BrokerProcess:
 
 
 def for_each_test(
-    make: Callable[[Path], AbstractContextManager[Any]], scope: Literal["function", "module", "session"] = "function"
+    make: Callable[[Path], AbstractContextManager[Any]], scope: Literal["function", "module"] = "function"
 ) -> Any:
-    """A fixture: what this makes in the test's folder, or in one for all tests of a module or session."""
+    """A fixture: what this makes in the test's folder, or in one for all tests of a module."""
 
     @pytest.fixture(scope=scope)
     def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:

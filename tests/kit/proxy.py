@@ -14,7 +14,8 @@ from tests.kit.process import LOOPBACK
 class Proxy:
     """Gives each client of a broker a connection to it, and passes on what both say. ``stuck`` are those who hear
     nothing, not even that the other one is gone. So it is when the machine of the other one is gone. If it is a
-    ``gate``, who is not ``free`` to pass waits, and so do those behind, as with a broker that is busy.
+    ``gate``, connections wait, one behind the other, as with a broker that is busy: each ``free.release()`` lets one
+    pass.
     """
 
     broker_port: int

@@ -121,9 +121,10 @@ def _started(
         addresses=_ADDRESSES,
         settings=_SETTINGS,
         kept=DAYS,
+        security="<security-settings/>" if has_users else "",
     )
     file = folder / "broker.xml"
-    file.write_text(text.replace("security-enabled>false<", "security-enabled>true<") if has_users else text, "utf-8")
+    file.write_text(text, "utf-8")
     return started(file, environment=environment)
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.client import connected
 from tests.kit.permitted import denied, setting
 from tests.kit.ports import free_port
 from tests.kit.process import eventually
 from tests.oracle import xml_parts as xml
 from tests.oracle.artemis_broker import artemis_command
 from tests.oracle.brokers import listening
+from tests.oracle.client import Client
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -231,7 +231,8 @@ def _instance(folder: Path, port: int) -> str:
 
 def _played(port: int, each: Row, audit: Path | None = None) -> list[str]:
     """What becomes of each frame; ``audit`` is the log that has the reasons of denials."""
-    with connected(port, "1.1", login=each.user, passcode=each.user, client_id=f"{each.user}-id") as client:
+    with Client(port) as client:
+        client.connect("1.1", login=each.user, passcode=each.user, client_id=f"{each.user}-id")
         answers: list[str] = []
         for command, headers in each.frames:
             seen = 0 if audit is None else len(_audited(audit))

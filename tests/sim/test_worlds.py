@@ -27,7 +27,7 @@ over, is compacted and torn, and that disks fail.
 SOAK_WORLDS = 4000
 STRIDE = 4 if IS_COMPILED else 1
 """Of compiled modules one of so many boundaries, others in each run."""
-LONG = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
+IN_SOAK = pytest.mark.skipif("'slow' not in config.option.markexpr", reason="the long run: make soak")
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
@@ -58,7 +58,7 @@ def test_long_worlds(rng: random.Random, large: bool) -> None:
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["small bodies", "large bodies"])
-@pytest.mark.parametrize("place", [0, *(pytest.param(place, marks=(pytest.mark.slow, LONG)) for place in (1, 2))])
+@pytest.mark.parametrize("place", [0, *(pytest.param(place, marks=(pytest.mark.slow, IN_SOAK)) for place in (1, 2))])
 def test_every_boundary_between_disk_operations(rng: random.Random, place: int, large: bool) -> None:
     """The same life dies at its first, second, third... disk operation, and lives on after each."""
     seed = rng.getrandbits(32) + place
@@ -77,7 +77,7 @@ def test_every_boundary_between_disk_operations(rng: random.Random, place: int, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@LONG
+@IN_SOAK
 def test_soak(rng: random.Random) -> None:
     """Thousands of worlds of all sizes; every seed that fails is told at the end."""
     first = rng.getrandbits(32)

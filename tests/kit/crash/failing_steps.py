@@ -76,13 +76,17 @@ class World(NamedClients):
 
     def client(self, name: str, *headers: str, version: str = "1.2") -> Client:
         """The client of that name: another one if the broker has ended its connection."""
-        del headers, version
+        assert (headers, version) == ((), "1.2"), "a client that connects anew says what all say"
         if name in self.clients and self.clients[name].is_closed:
             del self.clients[name]
         return self.clients[name] if name in self.clients else self.life.client(name).greet()
 
     def write(self, name: str, command: str, *headers: str, body: str = "") -> None:
         super().write(name, command, *headers, body=body)
+        self.life.drain()
+
+    def lose(self, name: str) -> None:
+        super().lose(name)
         self.life.drain()
 
     def send(self, queue: str, *headers: str) -> str:
@@ -96,7 +100,7 @@ class World(NamedClients):
         return body
 
     def read(self, name: str, queue: str, ack: str = "client-individual", *headers: str) -> list[ServerFrame]:
-        """A client subscribes; returns the messages that come, if a step fails beside an ERROR."""
+        """A client subscribes; returns the messages that come, but no ERROR of a step that fails."""
         self.write(name, "SUBSCRIBE", "id:1", f"destination:{queue}", f"ack:{ack}", "consumer-window-size:-1", *headers)
         return [frame for frame in self.clients[name].heard() if frame.command == "MESSAGE"]
 

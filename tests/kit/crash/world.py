@@ -163,14 +163,15 @@ class CrashWorld:
         self._mixes = random.Random(f"mixes {seed}").random() < MIXING if mixes is None else mixes
 
     def run(self) -> Report:
-        """All lives. What it raises says how to repeat it, if nothing was patched."""
+        """All lives. What it raises says how to repeat it."""
         try:
             store, base = self.open(), Projection(DUPLICATE_IDS_KEPT)
             for _ in range(self._lives):
                 store, base = self.live(store, base)
         except Exception as error:
             options = f"--lives {self._lives} --steps {self._steps}{' --large' if self._large else ''}"
-            error.add_note(f"repeat with: python -m tests.sim --seed {self._seed} {options}")
+            command = f"python -m tests.sim --seed {self._seed} {options}"
+            error.add_note(f"seed {self._seed}; if the test changes no module, repeat with: {command}")
             raise
         return self.report
 
