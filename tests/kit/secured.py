@@ -82,7 +82,7 @@ def secured_broker(
     file.write_text(text, "utf-8")
     with started(file) as broker:
         yield broker
-        broker.stop()
+        assert broker.stop() == broker.code_expected, broker.said
 
 
 def basic(user: str, password: str | None = None) -> str:

@@ -23,8 +23,9 @@ BROKEN = OSError(9, "Bad file descriptor")
 
 @pytest.mark.parametrize("question", [GET, PIECES, FILE, b"NONSENSE\r\n\r\n"], ids=["whole", "pieces", "file", "bad"])
 @pytest.mark.parametrize("fails_at", [operator.eq, operator.ge], ids=["once", "from then on"])
+@pytest.mark.parametrize("reads", [True, False], ids=["reads", "reads nothing"])
 def test_a_socket_that_fails_at_any_call_harms_nobody_else(
-    question: bytes, fails_at: Callable[[int, int], bool], tmp_path: Path
+    question: bytes, fails_at: Callable[[int, int], bool], reads: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / "body"
     file.write_bytes(b"hello")
@@ -33,7 +34,9 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(
         "/file": lambda _: Response(200, "text/plain", FileBody(os.open(file, os.O_RDONLY), 0, 5)),
     }
     world, calls = SteppedHttp(routes), list[str]()
-    world.connect(partial(FaultyTransport, fails=lambda *_: None, calls=calls))[0].data_received(question)
+    connection, transport = world.connect(partial(FaultyTransport, fails=lambda *_: None, calls=calls))
+    transport.client_reads = reads
+    connection.data_received(question)
     world.loop.run()
     world.acceptor.tick(IDLE_MS)
     assert calls
@@ -42,6 +45,7 @@ def test_a_socket_that_fails_at_any_call_harms_nobody_else(
         connection, transport = world.connect(
             partial(FaultyTransport, fails=lambda at, _: BROKEN if fails_at(at, number) else None, calls=calls)  # noqa: B023
         )
+        transport.client_reads = reads
         connection.data_received(question)
         world.loop.run()
         assert world.talk(GET).taken.endswith(b"GET ")
